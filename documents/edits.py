@@ -1,0 +1,92 @@
+"""Edits: stretches of text cut or masked, as offsets, so that every byte can be accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from .errors import ContractError
+from .text import TextView, from_buffers, text_view
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Parallel arrays, sorted by (row, start), not overlapping.
+
+    Offsets are bytes of the row's UTF-8 text as the stage saw it, on character boundaries.
+    """
+
+    rows: np.ndarray  # int64[n]
+    starts: np.ndarray  # int64[n], bytes
+    lengths: np.ndarray  # int64[n], bytes that go
+    reasons: np.ndarray  # uint8[n], index into `reason_names`
+    reason_names: tuple[str, ...]
+    replacements: tuple[bytes, ...] = (b"",)  # what may come in their place
+    replacement: np.ndarray | None = None  # uint8[n], index into `replacements`; None: all [0]
+
+    def inserted(self) -> np.ndarray:
+        """Bytes that come in for each edit, int64[n]."""
+        sizes = np.array([len(r) for r in self.replacements], np.int64)
+        which = np.zeros(len(self.rows), np.uint8) if self.replacement is None else self.replacement
+        return sizes[which]
+
+    def check(self, column: pa.Array, stage: str) -> None:
+        """Raise ContractError unless sorted, disjoint, inside the text and between characters."""
+        if not len(self.rows):
+            return
+        view = text_view(column)
+        sizes = np.diff(view.offsets)
+        ends = self.starts + self.lengths
+        same = self.rows[1:] == self.rows[:-1]
+        if (
+            (np.diff(self.rows) < 0).any()
+            or (self.starts[1:][same] < ends[:-1][same]).any()
+            or self.rows[0] < 0
+            or self.rows[-1] >= view.rows
+            or (self.lengths < 0).any()
+            or (self.starts < 0).any()
+            or (ends > sizes[self.rows]).any()
+        ):
+            msg = f"{stage}: edits must be sorted by (row, start), disjoint and inside the text"
+            raise ContractError(msg)
+        for at in (self.starts, ends):
+            inside = at < sizes[self.rows]
+            where = (view.offsets[self.rows] + at)[inside]
+            if ((view.data[where] & 0xC0) == 0x80).any():  # a UTF-8 continuation byte
+                msg = f"{stage}: an edit cuts a UTF-8 character in two"
+                raise ContractError(msg)
+
+
+def apply_edits(column: pa.Array, edits: Edits) -> pa.LargeStringArray:
+    """Return the column with the edits made; rows without edits are copied as they are."""
+    view = text_view(column)
+    if not len(edits.rows):
+        return from_buffers(view.data, view.offsets)
+    grow = np.zeros(view.rows, np.int64)
+    inserted = edits.inserted()
+    np.add.at(grow, edits.rows, inserted - edits.lengths)
+    offsets = np.zeros(view.rows + 1, np.int64)
+    np.cumsum(np.diff(view.offsets) + grow, out=offsets[1:])
+    out = np.empty(int(offsets[-1]), np.uint8)
+    _splice(view, edits, inserted, out)
+    return from_buffers(out, offsets)
+
+
+def _splice(view: TextView, edits: Edits, inserted: np.ndarray, out: np.ndarray) -> None:
+    """Copy the stretches between edits, and what comes in for each, into `out`."""
+    read = int(view.offsets[0])
+    write = 0
+    which = edits.replacement
+    for i in range(len(edits.rows)):
+        start = int(view.offsets[edits.rows[i]] + edits.starts[i])
+        out[write : write + start - read] = view.data[read:start]
+        write += start - read
+        if inserted[i]:
+            fill = edits.replacements[0 if which is None else int(which[i])]
+            out[write : write + len(fill)] = np.frombuffer(fill, np.uint8)
+            write += len(fill)
+        read = start + int(edits.lengths[i])
+    end = int(view.offsets[-1])
+    out[write : write + end - read] = view.data[read:end]

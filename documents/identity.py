@@ -1,0 +1,36 @@
+"""Document ids: 128-bit BLAKE2b of (source, own identity or nothing, content as read, k).
+
+k counts equal triples before it in the shard, so that two equal records have two ids. Ids name
+content, not places: decisions are keyed by (shard, id).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+
+class IdMaker:
+    """Gives ids in the order of a shard's documents."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source.encode()
+        self._seen: Counter[bytes] = Counter()
+
+    def __call__(self, identity: str | None, content: bytes) -> bytes:
+        """16 bytes; `content` is the text as read, UTF-8."""
+        hasher = hashlib.blake2b(digest_size=16)
+        own = (identity or "").encode("utf-8", "surrogatepass")
+        for part in (self._source, own, content):
+            hasher.update(len(part).to_bytes(8, "little"))
+            hasher.update(part)
+        triple = hasher.digest()
+        k = self._seen[triple]
+        self._seen[triple] += 1
+        hasher.update(k.to_bytes(8, "little"))
+        return hasher.digest()
+
+
+def shard_hash(name: str) -> int:
+    """The uint64 by which decisions name a shard: BLAKE2b-64 of its name."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,50 @@
+"""What a document is: the columns that are written once and never change.
+
+Shapes: one row per document. `text` is UTF-8 (large_string: 64-bit offsets); bytes are counted in it.
+`id` is 16 raw bytes (`documents.identity`), hex at the command line. `locator` leads back to the
+raw record: `file` relative to the recipe's root, `offset` the byte in the stored (compressed) file
+where decoding starts (a gzip member, a zstd frame, a plain record, a Parquet row group), `inner`
+the byte in the decoded stream from there (Parquet: the row in the group), `span` decoded bytes.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+FORMAT = 1  # of every Parquet file of a run; an unknown number is an error
+
+LOCATOR = pa.struct(
+    [
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),  # bytes, in the stored file
+        pa.field("inner", pa.int64(), nullable=False),  # bytes (Parquet: rows) after decoding
+        pa.field("span", pa.int64(), nullable=False),  # decoded bytes that the record covers
+    ]
+)
+
+DOCUMENTS = pa.schema(
+    [
+        pa.field("id", pa.binary(16), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("url", pa.string()),
+        pa.field("host", pa.string()),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("dump", pa.string()),
+        pa.field("date", pa.string()),
+        pa.field("license", pa.string()),
+        pa.field("metadata", pa.string(), nullable=False),  # one JSON object
+        pa.field("locator", LOCATOR, nullable=False),
+    ]
+)
+
+LOSSES = pa.schema(
+    [
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("inner", pa.int64(), nullable=False),
+        pa.field("span", pa.int64(), nullable=False),  # decoded bytes that did not become text
+        pa.field("kind", pa.string(), nullable=False),  # fault: damage; dropped: a rule
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("detail", pa.string(), nullable=False),
+    ]
+)

@@ -1,0 +1,1 @@
+"""The accounts: DuckDB tables, the conservation check, the funnel."""

@@ -1,0 +1,1 @@
+"""Tokens, plan and feed."""

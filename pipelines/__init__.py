@@ -1,0 +1,1 @@
+"""The machine: recipes, readers, passes, executors, reports."""

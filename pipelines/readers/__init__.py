@@ -1,0 +1,1 @@
+"""Stored bytes to records, with every byte accounted for."""
