@@ -1,0 +1,101 @@
+"""Exact duplicates: equal texts but for white space.
+
+Normalisation: runs of ASCII white space become one space, and white space at both ends goes; case
+and all else stay. So a text that was wrapped anew is a duplicate and one that shouts is not.
+The text is then hashed to 128 bits (MurmurHash3 x64 128, seed 0, as published). Among 10**10
+documents the odds that any two differing texts agree are about 1.5e-19; it is not a cryptographic
+hash, and somebody who sets out to can make two texts of their own that agree.
+
+Empty texts are never duplicates of each other. One exchange row per document, one round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ..documents.exchange import Round, Texts
+from ..documents.stage import Measured, Stage
+from ..documents.text import text_view
+from . import _kernels as kernels
+from .rank import column, decisions, matrix, nodes, number, runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactSurvey:
+    """Score `hash` uint64[rows, 2]: the 128-bit hash; (0, 0) for a text without content."""
+
+    name: ClassVar[str] = "exact_survey"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep",)
+    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+
+    def measure(self, batch: pa.RecordBatch) -> Measured:
+        """Hash every text."""
+        view = text_view(batch.column("text"))
+        hashes = np.zeros((view.rows, 2), np.uint64)
+        kernels.hash_texts(view.data, view.offsets, hashes)
+        return Measured({"hash": hashes})
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Keep every row: the rounds decide."""
+        return np.zeros(len(scores["hash"]), np.uint8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactGroups:
+    """The one round: groups of equal hash keep their first document."""
+
+    name: ClassVar[str] = "groups"
+
+    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:  # noqa: ARG002 - no text is needed
+        """Rows of one partition -> DECISIONS for all documents that have an equal.
+
+        The witness of a removal is the group's first document; `shared` = `either` = 1, since each
+        text counts as a set of one element, its normalised self.
+        """
+        found = nodes(rows)
+        hashes = np.stack([column(rows, "partition"), column(rows, "rest")], axis=1)
+        order = np.lexsort((hashes[:, 1], hashes[:, 0]))
+        starts, sizes = runs(hashes[order])
+        order = order[np.repeat(sizes > 1, sizes)]  # most documents have no equal: leave early
+        found, hashes = found.take(order), hashes[order]
+        found, which = number(found, hashes[:, 0], hashes[:, 1])
+        rank = np.empty_like(hashes, shape=(len(found.shard), 2))
+        rank[which] = hashes
+        starts, sizes = runs(rank)
+        root = np.repeat(starts, sizes)
+        witness = np.where(root == np.arange(len(root)), -1, root)
+        one = np.ones(len(root), np.uint32)
+        return decisions(found, witness, one, one, root)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactDuplicates:
+    """Remove documents whose text equals, but for white space, that of a document kept."""
+
+    name: ClassVar[str] = "exact_duplicates"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "exact_duplicate")
+    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def survey(self) -> Stage:
+        """Hashes; see `ExactSurvey`."""
+        return ExactSurvey()
+
+    @property
+    def rounds(self) -> Sequence[Round]:
+        """One round."""
+        return (ExactGroups(),)
+
+    def scatter(self, documents: pa.Table) -> pa.Table:
+        """One row per document with content: the hash in two columns, KEY and RANK."""
+        hashes = matrix(documents, "hash", 2)
+        some = hashes.any(axis=1)
+        columns = {"partition": pa.array(hashes[some, 0]), "rest": pa.array(hashes[some, 1])}
+        return pa.table(columns | nodes(documents).take(some).columns())
