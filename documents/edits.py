@@ -59,6 +59,19 @@ class Edits:
                 raise ContractError(msg)
 
 
+def pick(edits: Edits, keep: np.ndarray) -> Edits:
+    """Some of the edits, by a mask bool[n]."""
+    return Edits(
+        rows=edits.rows[keep],
+        starts=edits.starts[keep],
+        lengths=edits.lengths[keep],
+        reasons=edits.reasons[keep],
+        reason_names=edits.reason_names,
+        replacements=edits.replacements,
+        replacement=None if edits.replacement is None else edits.replacement[keep],
+    )
+
+
 def apply_edits(column: pa.Array, edits: Edits) -> pa.LargeStringArray:
     """Return the column with the edits made; rows without edits are copied as they are."""
     view = text_view(column)

@@ -29,7 +29,8 @@ KEY = pa.schema(
         pa.field("row", pa.uint32(), nullable=False),  # position in the shard: to fetch text only
     ]
 )
-RANK = pa.schema(  # the representative order: lower priority number, then higher quality, longer, lower id
+# The representative order: lower priority number, then higher quality, longer, lower id.
+RANK = pa.schema(
     [
         pa.field("priority", pa.uint16(), nullable=False),  # of the source; 0 is kept first
         pa.field("quality", pa.int32(), nullable=False),  # frozen bucket; absent = -1
@@ -59,7 +60,7 @@ class Round(Protocol):
     name: ClassVar[str]
 
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
-        """All rows of one partition -> rows with a `partition` column, or DECISIONS (last round)."""
+        """All rows of one partition -> rows with `partition`, or DECISIONS (last round)."""
         ...
 
 

@@ -10,9 +10,10 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .stage import Stage
+if TYPE_CHECKING:  # a trainer imports this module, and has no pyarrow
+    from .stage import Stage
 
 
 def canonical(value: Any) -> bytes:
@@ -52,12 +53,16 @@ def measure_fingerprint(stage: Stage) -> str:
     fields = {
         f.name: getattr(stage, f.name)
         for f in dataclasses.fields(stage)  # type: ignore[arg-type]
-        if f.name not in stage.verdict_fields
+        if f.name not in stage.verdict_fields and f.metadata.get("identity", True)
     }
     return digest(["measure", stage.name, stage.revision, fields])
 
 
 def verdict_fingerprint(stage: Stage) -> str:
     """What the codes of `stage` depend on, given its scores."""
-    fields = {f.name: getattr(stage, f.name) for f in dataclasses.fields(stage)}  # type: ignore[arg-type]
+    fields = {
+        f.name: getattr(stage, f.name)
+        for f in dataclasses.fields(stage)  # type: ignore[arg-type]
+        if f.metadata.get("identity", True)
+    }
     return digest(["verdict", stage.name, stage.revision, fields])

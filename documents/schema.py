@@ -1,6 +1,6 @@
 """What a document is: the columns that are written once and never change.
 
-Shapes: one row per document. `text` is UTF-8 (large_string: 64-bit offsets); bytes are counted in it.
+One row per document. `text` is UTF-8 (large_string: 64-bit offsets); bytes are counted in it.
 `id` is 16 raw bytes (`documents.identity`), hex at the command line. `locator` leads back to the
 raw record: `file` relative to the recipe's root, `offset` the byte in the stored (compressed) file
 where decoding starts (a gzip member, a zstd frame, a plain record, a Parquet row group), `inner`

@@ -73,7 +73,7 @@ def checked_measure(stage: Stage, batch: pa.RecordBatch) -> Measured:
             )
             raise ContractError(msg)
         if values.dtype.kind not in "biufS":
-            msg = f"{stage.name}: score {name!r} has dtype {values.dtype}; expected bool, int, float or S"
+            msg = f"{stage.name}: score {name!r} is {values.dtype}; expected bool, int, float or S"
             raise ContractError(msg)
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values.reshape(rows, -1)).all(axis=1))[0])

@@ -1,0 +1,242 @@
+"""The last steps: the final documents, their tokens, and the plan."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..documents.fingerprint import canonical, digest
+from .columns import schema_meta
+from .passes import attributes
+from .steps import Counts, Facts, Step, combined
+from .texts import NARROW, ShardTexts
+
+if TYPE_CHECKING:
+    from .run import Run
+
+FORMAT = 1
+CORPUS = pa.schema(
+    [
+        pa.field("id", pa.binary(16), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        *(pa.field(n, pa.string()) for n in NARROW if n != "id"),
+        pa.field("row", pa.uint32(), nullable=False),  # in documents/<shard>.parquet
+        pa.field("language", pa.string()),
+        pa.field("cluster_size", pa.uint32(), nullable=False),  # near duplicates it stands for
+    ],
+    metadata={b"gristmill": canonical({"format": FORMAT})},
+)
+
+
+class CorpusStep(Step):
+    """`corpus/<shard>.parquet`: what is left, with all edits made, written once."""
+
+    name = "corpus"
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """The final documents of a shard."""
+        return (f"corpus/{key}.parquet",)
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """Documents and the attributes of all passes."""
+        passes = [attributes(p.name, key) for p in run.passes]
+        return run.store.digests(f"documents/{key}.parquet", *passes)
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """The library that writes Parquet."""
+        return digest([FORMAT, run.versions("pyarrow")])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Copy the rows that are left, group by group."""
+        (name,) = self.outputs(run, key)
+        texts = ShardTexts(run, key, [p.name for p in run.passes])
+        last = pq.ParquetFile(run.store.path(attributes(run.passes[-1].name, key)))
+        extra = _Extra(run, key)
+        starts = texts.starts()
+        documents = size = 0
+        with pq.ParquetWriter(paths[name], CORPUS, compression="zstd") as writer:
+            for group in range(texts.groups):
+                left = last.read_row_group(group, columns=["bytes"]).column(0).is_valid().to_numpy()
+                rows = np.flatnonzero(left)
+                if len(rows):
+                    batch = texts.batch(group, rows, [], with_text=True)
+                    table = pa.Table.from_batches([batch])
+                    table = table.append_column(
+                        "row", pa.array((rows + starts[group]).astype(np.uint32))
+                    )
+                    table = extra.append(table, group, rows).select(CORPUS.names).cast(CORPUS)
+                    size += _text_bytes(table)
+                    documents += len(rows)
+                else:
+                    table = CORPUS.empty_table()
+                writer.write_table(table, row_group_size=max(1, table.num_rows))
+        facts.bytes = size
+        facts.text_bytes = texts.bytes_read
+        return {name: {"documents": documents, "text_bytes": size}}
+
+
+def _text_bytes(table: pa.Table) -> int:
+    return int(pc.sum(pc.binary_length(table.column("text"))).as_py() or 0)
+
+
+class _Extra:
+    """Attributes that go with the final documents."""
+
+    def __init__(self, run: Run, shard: str) -> None:
+        self._language: pq.ParquetFile | None = None
+        self._size: list[tuple[pq.ParquetFile, str]] = []
+        for which in run.passes:
+            file = pq.ParquetFile(run.store.path(attributes(which.name, shard)))
+            for stage in schema_meta(file.schema_arrow)["stages"]:
+                if stage["name"] == "language":
+                    self._language = file
+                if "cluster_size" in stage["scores"]:
+                    self._size.append((file, f"{stage['name']}.cluster_size"))
+
+    def append(self, table: pa.Table, group: int, rows: np.ndarray) -> pa.Table:
+        """Add `language` and `cluster_size` of the given rows of a group."""
+        at = pa.array(rows)
+        language: Any = pa.nulls(len(rows), pa.string())
+        if self._language is not None:
+            column = self._language.read_row_group(group, columns=["language.language"]).column(0)
+            language = column.take(at)
+        size = np.ones(len(rows), np.int64)
+        for file, name in self._size:  # exact copies of a near duplicate: clusters multiply at most
+            column = file.read_row_group(group, columns=[name]).column(0).take(at)
+            size *= column.fill_null(1).to_numpy().astype(np.int64)
+        table = table.append_column("language", language)
+        return table.append_column(
+            "cluster_size", pa.array(np.minimum(size, 2**32 - 1).astype(np.uint32))
+        )
+
+
+class TokensStep(Step):
+    """`tokens/<shard>.{bin,ends.npy,ids.npy,index.json}`: the corpus as token ids."""
+
+    name = "tokens"
+    SUFFIXES = (".bin", ".ends.npy", ".ids.npy", ".index.json")
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """The four files of a token shard."""
+        return tuple(f"tokens/{key}{s}" for s in self.SUFFIXES)
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """The final documents."""
+        return run.store.digests(f"corpus/{key}.parquet")
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """The tokenizer."""
+        return digest([FORMAT, run.tokenizer_identity])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Encode the shard."""
+        from ..mixing.tokens import encode_shard
+
+        names = self.outputs(run, key)
+        account = encode_shard(
+            run.store.path(f"corpus/{key}.parquet"),
+            run.encoder,
+            bin_path=paths[names[0]],
+            ends_path=paths[names[1]],
+            ids_path=paths[names[2]],
+            index_path=paths[names[3]],
+        )
+        facts.bytes = facts.text_bytes = account.bytes
+        counts = {
+            "documents": account.documents,
+            "text_tokens": account.text_tokens,
+            "special_tokens": account.special_tokens,
+            "text_bytes": account.bytes,
+        }
+        return dict.fromkeys(names, counts)
+
+
+class MixStep(Step):
+    """`plans/<plan id>/...` and `plans/current.json`, which names the plan of this recipe."""
+
+    name = "mix"
+    needs_all = True
+
+    def keys(self, run: Run) -> list[str]:
+        """One plan, if the recipe states a mixture."""
+        return ["plan"] if run.recipe.mixture else []
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """The pointer; the plan's files have sidecars of their own."""
+        return ("plans/current.json",)
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """All token shards and all final documents."""
+        tokens = [n for s in run.shards for n in TokensStep().outputs(run, s)]
+        corpus = [f"corpus/{s}.parquet" for s in run.shards]
+        return {"tokens": combined(run, tokens), "corpus": combined(run, corpus)}
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """The mixture as the recipe states it."""
+        return digest([FORMAT, run.recipe.mixture])
+
+    def is_done(self, run: Run, key: str) -> bool:
+        """The pointer is valid and so is every file of the plan."""
+        if not super().is_done(run, key):
+            return False
+        pointer = json.loads(run.store.path("plans/current.json").read_bytes())
+        return all(run.store.present(n) is not None for n in pointer["files"])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Compile beside the plans, then commit file by file, the pointer last."""
+        from ..mixing.plan import compile_plan
+        from ..mixing.spec import MixSpec
+
+        spec = MixSpec.parse(run.recipe.mixture or {})
+        identity = run.tokenizer_identity[0]
+        digests = {s: run.store.require(f"tokens/{s}.bin").digest for s in run.shards}
+        plans = run.store.path("plans")
+        plans.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=plans, prefix=".compiling-") as folder:
+            plan = compile_plan(
+                catalog(run),
+                spec,
+                tokens_digests=digests,
+                tokenizer_digest=identity,
+                out=Path(folder),
+            )
+            made = sorted(p for p in (Path(folder) / plan).iterdir() if p.is_file())
+            files = [f"plans/{plan}/{p.name}" for p in made]
+            for source, name in zip(made, files, strict=True):
+                with run.store.writing(name) as temporary:
+                    shutil.move(source, temporary)
+                    run.store.commit(
+                        temporary,
+                        name,
+                        inputs=self.inputs(run, key),
+                        fingerprint=self.fingerprint(run, key),
+                        run=facts.close(self.name),
+                    )
+        paths["plans/current.json"].write_bytes(
+            canonical({"format": FORMAT, "plan": plan, "files": files})
+        )
+        return {"plans/current.json": {"plan": plan}}
+
+
+def catalog(run: Run) -> pa.Table:
+    """One row per final document, sorted by shard and place: what a mixture chooses from."""
+    tables = []
+    columns = ["id", "source", "language", "dump", "license"]
+    for shard in run.shards:
+        table = pq.read_table(run.store.path(f"corpus/{shard}.parquet"), columns=columns)
+        ends = np.load(run.store.path(f"tokens/{shard}.ends.npy")).astype(np.int64)
+        number = table.num_rows
+        table = table.add_column(0, "shard", pa.array([shard] * number, pa.string()))
+        table = table.add_column(1, "doc", pa.array(np.arange(number, dtype=np.uint32)))
+        size = np.diff(ends, prepend=0).astype(np.uint32)
+        tables.append(table.add_column(3, "tokens", pa.array(size)))
+    return pa.concat_tables(tables).replace_schema_metadata(None)

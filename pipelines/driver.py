@@ -1,0 +1,175 @@
+"""The driver: one command that makes what is missing, in order, and says what it could not.
+
+    prepare -> manifest -> for each step: which keys are not done -> executor -> look again -> books
+
+A shard that fails is reported and left out of the shard-wise steps that follow; the next step that
+needs all shards stops the run (exit 3), unless the shard is named by `--without`, which books it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..documents.errors import StopError, UsageError, did_you_mean
+from ..documents.fingerprint import canonical
+from .manifest import make_manifest
+from .recipe import Recipe, load_recipe
+from .run import PLACE, RECIPE, Run, prepare, put
+from .steps import Step
+from .tasks import steps_of
+
+if TYPE_CHECKING:
+    from .executors import Executor, Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a `run` command came to."""
+
+    made: dict[str, int] = field(default_factory=dict)  # step -> keys made by this command
+    kept: dict[str, int] = field(default_factory=dict)  # step -> keys that were valid already
+    damage: list[str] = field(default_factory=list)  # sources over their `max_loss`
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 when a source lost more than the recipe declares."""
+        return 1 if self.damage else 0
+
+
+def run_recipe(
+    recipe_path: Path,
+    out: Path,
+    *,
+    executor: Executor,
+    root: Path | None = None,
+    fresh: bool = False,
+    without: list[str] | None = None,
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - talk
+) -> Outcome:
+    """Make everything that the recipe asks for and that is not there yet."""
+    started = time.perf_counter()
+    recipe = load_recipe(recipe_path, root=root)
+    if fresh:
+        _start_over(out)
+    run = prepare(recipe, recipe_path.parent, out, without=without or [])
+    run = _with_manifest(run, recipe, recipe_path.parent, out, without or [])
+    lock(run)
+    made: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    for step in steps_of(run):
+        _one_step(run, step, executor, made, kept, say)
+    if run.failed:
+        raise StopError(_missing(run))
+    from .books import build_ledger, over_limit
+
+    build_ledger(run)
+    return Outcome(
+        made=made, kept=kept, damage=over_limit(run), seconds=time.perf_counter() - started
+    )
+
+
+def _start_over(out: Path) -> None:
+    """Delete a run folder; UsageError when it is not one."""
+    if out.exists():
+        if not (out / PLACE).is_file() and any(out.iterdir()):
+            msg = f"--fresh: {out} holds files but no run; delete it by hand if that is meant"
+            raise UsageError(msg)
+        shutil.rmtree(out)
+
+
+def _with_manifest(run: Run, recipe: Recipe, folder: Path, out: Path, without: list[str]) -> Run:
+    shards = make_manifest(recipe, run.store)
+    names = [s.name for s in shards]
+    for name in without:
+        if name not in names:
+            msg = f"--without {name}: no such shard{did_you_mean(name, names)}"
+            raise UsageError(msg)
+    return prepare(recipe, folder, out, without=without)
+
+
+def lock(run: Run) -> None:
+    """`lock.json`: everything resolved that bears on the result."""
+    names = ["pyarrow", "numpy", "numba", "resiliparse", "fastokens", "tokenizers", "zstandard"]
+    body = {
+        "format": 1,
+        "recipe": run.recipe.identity,
+        "libraries": run.versions(*names),
+        "tokenizer": run.tokenizer_identity,
+        "passes": [
+            {"name": p.name, "stages": {k: [_label(s) for s in v] for k, v in p.stages.items()}}
+            for p in run.passes
+        ],
+    }
+    if run.store.path("lock.json").is_file() and run.store.path(
+        "lock.json"
+    ).read_bytes() == canonical(body):
+        return
+    put(run.store, "lock.json", canonical(body), run.store.digests(RECIPE))
+
+
+def _label(stage: object) -> list[object]:
+    from ..documents.fingerprint import measure_fingerprint, verdict_fingerprint
+
+    return [stage.name, stage.revision, measure_fingerprint(stage), verdict_fingerprint(stage)]  # type: ignore[attr-defined,arg-type]
+
+
+def _one_step(
+    run: Run,
+    step: Step,
+    executor: Executor,
+    made: dict[str, int],
+    kept: dict[str, int],
+    say: Callable[[str], None],
+) -> None:
+    if step.needs_all and run.failed:
+        raise StopError(_missing(run))
+    keys = [k for k in step.keys(run) if k not in run.failed]
+    todo = [k for k in keys if not step.is_done(run, k)]
+    kept[step.name] = len(keys) - len(todo)
+    made[step.name] = 0
+    if not todo:
+        return
+    started = time.perf_counter()
+    failures = executor.run(run.store.root, step.name, todo, progress=lambda _key: None)
+    seconds = time.perf_counter() - started
+    still = [k for k in todo if not step.is_done(run, k)]
+    made[step.name] = len(todo) - len(still)
+    say(f"{step.name}: {made[step.name]} made, {kept[step.name]} kept, {seconds:.1f} s")
+    if still:
+        _book_failures(run, step, still, {f.key: f for f in failures}, say)
+
+
+def _book_failures(
+    run: Run, step: Step, still: list[str], failures: dict[str, Failure], say: Callable[[str], None]
+) -> None:
+    for key in still:
+        failure = failures.get(key)
+        why = (
+            f"after {failure.attempts} attempts: {failure.error}"
+            if failure
+            else "no output, no error"
+        )
+        say(f"{step.name}: {key} failed {why}")
+    shardwise = all(k in run.shards for k in still)
+    if not shardwise:
+        first = failures.get(still[0])
+        msg = f"{step.name}: {len(still)} of its parts failed: {first.error if first else still}"
+        raise StopError(msg)
+    run.failed.update(still)
+
+
+def _missing(run: Run) -> str:
+    names = ", ".join(sorted(run.failed))
+    first = min(run.failed)
+    return (
+        f"{len(run.failed)} of {len(run.shards)} shards failed ({names}); what follows needs all; "
+        f"mend the cause and give the same command again, or go on with `--without {first}`, "
+        "which books the loss"
+    )

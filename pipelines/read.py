@@ -1,0 +1,228 @@
+"""The read step: stored bytes to documents, written once, and a row for what did not become one.
+
+Three outputs a shard: `documents`, `losses`, and `attributes/read` (id and text bytes: all that a
+pass needs to know of a row whose text it need not see). Conservation is checked before they are
+committed: stored bytes are those of the extents, decoded bytes those of records, losses and skips.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..documents.errors import ContractError
+from ..documents.fingerprint import canonical, digest
+from ..documents.identity import IdMaker
+from ..documents.records import Draft, Loss, Record, Skip
+from ..documents.schema import DOCUMENTS, FORMAT, LOSSES
+from .passes import attributes
+from .steps import Counts, Facts, Step
+
+if TYPE_CHECKING:
+    from .recipe import Source
+    from .run import Run
+
+GROUP_BYTES = 8 << 20  # of text per row group: what a random look-up of one document decodes
+READ = pa.schema(
+    [pa.field("id", pa.binary(16), nullable=False), pa.field("bytes", pa.int64(), nullable=False)]
+)
+
+
+class ReadStep(Step):
+    """`documents/<shard>.parquet`, `losses/<shard>.parquet`, `attributes/read/<shard>.parquet`."""
+
+    name = "read"
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """The three outputs of a shard."""
+        return f"documents/{key}.parquet", f"losses/{key}.parquet", attributes("read", key)
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """The stored bytes of each extent, by digest."""
+        return {f"extent-{i}": d for i, d in enumerate(run.shards[key].digests)}
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """Reader options, the converter with its fields, what the source states, libraries."""
+        source = run.recipe.source(run.shards[key].source)
+        converter = source.converter
+        own = [converter.name, converter.revision, converter]
+        said = [source.name, source.dump, source.license, dict(source.reader)]
+        libraries = run.versions("pyarrow", "resiliparse", "zstandard", "brotli")
+        return digest([FORMAT, own, said, libraries])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Read all extents of the shard, in order."""
+        shard = run.shards[key]
+        source = run.recipe.source(shard.source)
+        out = _Writer([paths[o] for o in self.outputs(run, key)], source)
+        try:
+            counts = _read(run, key, source, out)
+        finally:
+            out.close()
+        facts.bytes = shard.stored_bytes
+        documents, losses, narrow = self.outputs(run, key)
+        counts |= {"documents": out.documents, "text_bytes": out.text_bytes}
+        counts |= {"repairs": dict(sorted(out.repairs.items()))}
+        return {
+            documents: counts,
+            losses: {"losses": out.losses},
+            narrow: {"documents": out.documents},
+        }
+
+
+def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
+    """Feed the writer; returns the reader's account."""
+    from .readers import ReadAccount, read_extent
+
+    skipped: Counter[str] = Counter()
+    skipped_bytes: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    lost_bytes: Counter[str] = Counter()
+    account = ReadAccount()
+
+    def items() -> Iterator[Record | Loss | Skip]:
+        for extent in run.shards[key].extents:
+            yield from read_extent(run.recipe.root, extent, account, **source.reader)
+
+    records = 0
+    record_bytes = 0
+    for item in source.converter(items()):
+        if isinstance(item, Skip):
+            skipped[item.reason] += item.records
+            skipped_bytes[item.reason] += item.span
+        elif isinstance(item, Loss):
+            lost[f"{item.kind}:{item.reason}"] += 1
+            lost_bytes[f"{item.kind}:{item.reason}"] += item.locator.span
+            out.lose(item)
+        else:
+            records += item.records
+            record_bytes += item.locator.span
+            out.add(item)
+    account.check()
+    total = record_bytes + sum(skipped_bytes.values()) + sum(lost_bytes.values())
+    if total != account.decoded_bytes:
+        msg = (
+            f"shard {key}: {account.decoded_bytes} bytes were decoded, {total} are accounted for "
+            f"(records {record_bytes}, skipped {sum(skipped_bytes.values())}, "
+            f"lost {sum(lost_bytes.values())}): the reader or converter lost some"
+        )
+        raise ContractError(msg)
+    return {
+        "stored_bytes": account.stored_bytes,
+        "decoded_bytes": account.decoded_bytes,
+        "records": records,
+        "record_bytes": record_bytes,
+        "skipped": {k: [skipped[k], skipped_bytes[k]] for k in sorted(skipped)},
+        "lost": {k: [lost[k], lost_bytes[k]] for k in sorted(lost)},
+    }
+
+
+class _Writer:
+    """Gathers rows up to a row group's bytes and writes the three files in step."""
+
+    def __init__(self, paths: list[Path], source: Source) -> None:
+        meta = {b"gristmill": canonical({"format": FORMAT, "stages": []})}
+        schemas = [s.with_metadata(meta) for s in (DOCUMENTS, LOSSES, READ)]
+        self._schemas = schemas
+        self._files = [
+            pq.ParquetWriter(p, s, compression="zstd") for p, s in zip(paths, schemas, strict=True)
+        ]
+        self._source = source
+        self._id = IdMaker(source.name)
+        self._rows: list[dict[str, Any]] = []
+        self._lost: list[dict[str, Any]] = []
+        self._held = 0
+        self.documents = self.text_bytes = self.losses = 0
+        self.repairs: Counter[str] = Counter()
+
+    def add(self, draft: Draft) -> None:
+        """One document."""
+        content = draft.text.encode()
+        if self._held and self._held + len(content) > GROUP_BYTES:
+            self._flush()
+        metadata = dict(draft.metadata)
+        if draft.repairs:
+            metadata["repairs"] = dict(draft.repairs)
+            self.repairs.update(draft.repairs)
+        if draft.records != 1:
+            metadata["records"] = draft.records
+        at = draft.locator
+        self._rows.append(
+            {
+                "id": self._id(draft.identity, content),
+                "text": draft.text,
+                "url": draft.url,
+                "host": _host(draft.url),
+                "source": self._source.name,
+                "dump": self._source.dump,
+                "date": draft.date,
+                "license": draft.license or self._source.license,
+                "metadata": canonical(metadata).decode(),
+                "locator": {
+                    "file": at.file,
+                    "offset": at.offset,
+                    "inner": at.inner,
+                    "span": at.span,
+                },
+                "bytes": len(content),
+            }
+        )
+        self._held += len(content)
+        self.documents += 1
+        self.text_bytes += len(content)
+
+    def lose(self, loss: Loss) -> None:
+        """One row in the books."""
+        at = loss.locator
+        self._lost.append(
+            {
+                "file": at.file,
+                "offset": at.offset,
+                "inner": at.inner,
+                "span": at.span,
+                "kind": loss.kind,
+                "reason": loss.reason,
+                "detail": loss.detail.encode("utf-8", "replace").decode()[:1000],
+            }
+        )
+        self.losses += 1
+        if len(self._lost) >= 10_000:
+            self._flush_losses()
+
+    def _flush(self) -> None:
+        for file, schema in (
+            (self._files[0], self._schemas[0]),
+            (self._files[2], self._schemas[2]),
+        ):
+            table = pa.Table.from_pylist(self._rows, schema=schema)
+            file.write_table(table, row_group_size=max(1, table.num_rows))
+        self._rows, self._held = [], 0
+
+    def _flush_losses(self) -> None:
+        self._files[1].write_table(pa.Table.from_pylist(self._lost, schema=self._schemas[1]))
+        self._lost = []
+
+    def close(self) -> None:
+        """Write what is held; an empty file has one empty row group, so that its schema stands."""
+        if self._rows or not self.documents:
+            self._flush()
+        if self._lost or not self.losses:
+            self._flush_losses()
+        for file in self._files:
+            file.close()
+
+
+def _host(url: str | None) -> str | None:
+    """Lower-case host of a URL; None when there is none."""
+    if not url:
+        return None
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # `http://[bad`
+        return None

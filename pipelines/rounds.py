@@ -1,0 +1,231 @@
+"""Global stages on the exchange: scatter per shard, gather per partition and round, then decide.
+
+Only here does a run wait for all shards: every step of this file refuses to start while a piece is
+missing, and names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..documents.errors import StopError
+from ..documents.exchange import DECISIONS
+from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
+from ..documents.identity import shard_hash
+from .columns import schema_meta, score_column, score_values
+from .exchange import partitions, read_partition, write_run
+from .passes import Pass, attributes
+from .run import GROUP
+from .steps import Counts, Facts, Step, combined
+from .texts import Texts
+
+if TYPE_CHECKING:
+    from .recipe import GlobalUse
+    from .run import Run
+
+FORMAT = 1
+
+
+class ScatterStep(Step):
+    """`exchange/<stage>/0/<shard>.arrow`: the surveyed scores of the documents that are left."""
+
+    def __init__(self, use: GlobalUse, after: Pass, through: list[Pass]) -> None:
+        self.use = use
+        self.after = after  # the pass that surveyed
+        self.through = through  # all passes up to it: their edits make the text
+        self.name = f"scatter-{use.stage.name}"
+
+    def keys(self, run: Run) -> list[str]:
+        """The shards that the stage covers."""
+        return run.covered(self.use)
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """One run of the exchange."""
+        return (f"exchange/{self.use.stage.name}/0/{key}.arrow",)
+
+    def count(self, run: Run) -> int:
+        """Partitions, from the documents that are left in all shards."""
+        left = 0
+        for shard in run.covered(self.use):
+            left += run.store.require(attributes(self.after.name, shard)).counts["documents"]
+        return partitions(run, self.use, left)
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """The attributes of the shard."""
+        return run.store.digests(attributes(self.after.name, key))
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """Stage, source priority, partitions."""
+        stage = self.use.stage
+        source = run.recipe.source(run.shards[key].source)
+        own = [stage.name, stage.revision, measure_fingerprint(stage.survey)]
+        return digest([FORMAT, own, source.priority, self.count(run), run.versions("pyarrow")])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Rows of the documents that are left."""
+        (name,) = self.outputs(run, key)
+        documents = _surveyed(run, self.use, self.after, key)
+        rows = self.use.stage.scatter(documents)
+        write_run(paths[name], rows, self.count(run))
+        facts.bytes = rows.nbytes
+        return {name: {"documents": documents.num_rows, "rows": rows.num_rows}}
+
+
+def _surveyed(run: Run, use: GlobalUse, after: Pass, shard: str) -> pa.Table:
+    """KEY, RANK and the survey's scores of the documents that are left after a pass."""
+    file = pq.ParquetFile(run.store.path(attributes(after.name, shard)))
+    about = next(
+        s for s in schema_meta(file.schema_arrow)["stages"] if s["name"] == use.stage.survey.name
+    )
+    columns = [f"{about['name']}.{s}" for s in about["scores"]]
+    table = file.read(columns=["id", "bytes", *columns]).combine_chunks()
+    left = np.flatnonzero(table.column("bytes").is_valid().to_numpy())
+    rows = table.take(pa.array(left))
+    number = len(left)
+    priority = run.recipe.source(run.shards[shard].source).priority
+    out: dict[str, pa.Array | pa.ChunkedArray] = {
+        "shard": pa.array(np.full(number, shard_hash(shard), np.uint64)),
+        "id": rows.column("id"),
+        "row": pa.array(left.astype(np.uint32)),
+        "priority": pa.array(np.full(number, priority, np.uint16)),
+        "quality": pa.array(np.full(number, -1, np.int32)),  # no head has judged: the lowest
+        "bytes": pa.array(rows.column("bytes").to_numpy().astype(np.uint32)),
+    }
+    for name, (dtype, shape) in about["scores"].items():
+        column = rows.column(f"{about['name']}.{name}").combine_chunks()
+        values, measured = score_values(column, dtype, shape)
+        out[name] = score_column(values, measured)
+    return pa.table(out)
+
+
+class GatherStep(Step):
+    """`exchange/<stage>/<round + 1>/<partition>.arrow`: one round over one partition."""
+
+    needs_all = True
+
+    def __init__(self, scatter: ScatterStep, number: int) -> None:
+        self.scatter = scatter
+        self.use = scatter.use
+        self.number = number
+        self.name = f"round-{self.use.stage.name}-{self.use.stage.rounds[number].name}"
+
+    def keys(self, run: Run) -> list[str]:
+        """The partitions."""
+        return [f"{p:04d}" for p in range(self.scatter.count(run))]
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """One run for the next round."""
+        return (f"exchange/{self.use.stage.name}/{self.number + 1}/{key}.arrow",)
+
+    def _before(self, run: Run) -> list[str]:
+        if self.number == 0:
+            return [f"exchange/{self.use.stage.name}/0/{s}.arrow" for s in run.covered(self.use)]
+        return [f"exchange/{self.use.stage.name}/{self.number}/{k}.arrow" for k in self.keys(run)]
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """All runs of the round before, under one digest (a list of 100,000 names helps nobody)."""
+        return {f"exchange/{self.use.stage.name}/{self.number}": combined(run, self._before(run))}
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """The whole stage, partitions included."""
+        return digest(
+            [FORMAT, verdict_fingerprint(self.use.stage), self.number, len(self.keys(run)), key]
+        )
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Gather one partition; texts are fetched for candidates alone."""
+        (name,) = self.outputs(run, key)
+        rows = read_partition(run, self._before(run), int(key))
+        texts = Texts(run, [p.name for p in self.scatter.through])
+        made = self.use.stage.rounds[self.number].gather(rows, texts)
+        facts.bytes = rows.nbytes
+        facts.text_bytes = texts.bytes_read
+        last = self.number == len(self.use.stage.rounds) - 1
+        if last:
+            made = made.select(DECISIONS.names).cast(DECISIONS)
+            made = made.append_column("partition", pa.array(np.zeros(made.num_rows, np.uint64)))
+        write_run(paths[name], made, 1 if last else len(self.keys(run)))
+        return {name: {"rows": made.num_rows}}
+
+
+class DecideStep(Step):
+    """`decisions/<stage>/<group>.parquet`: what becomes of the documents of about 1,000 shards."""
+
+    needs_all = True
+
+    def __init__(self, last: GatherStep) -> None:
+        self.last = last
+        self.use = last.use
+        self.name = f"decide-{self.use.stage.name}"
+
+    def keys(self, run: Run) -> list[str]:
+        """The groups of shards."""
+        return [f"{g:05d}" for g in range(-(-len(run.covered(self.use)) // GROUP))]
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """One decision file."""
+        return (f"decisions/{self.use.stage.name}/{key}.parquet",)
+
+    def _runs(self, run: Run) -> list[str]:
+        return [self.last.outputs(run, k)[0] for k in self.last.keys(run)]
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """All runs of the last round."""
+        return {f"exchange/{self.use.stage.name}/last": combined(run, self._runs(run))}
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """The shards of the group, and the caps."""
+        caps = {s.name: s.removal_cap for s in run.recipe.sources}
+        return digest([FORMAT, run.covered(self.use), caps, run.versions("pyarrow")])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Decisions of the group's shards, sorted by shard and id, after the caps were checked."""
+        (name,) = self.outputs(run, key)
+        decided = read_partition(run, self._runs(run), 0).drop_columns(["partition"])
+        check_caps(run, self.last.scatter, decided)
+        group = run.covered(self.use)[int(key) * GROUP : (int(key) + 1) * GROUP]
+        names = {shard_hash(s): s for s in run.shards}
+        mine = np.isin(decided.column("shard").to_numpy(), [shard_hash(s) for s in group])
+        table = decided.filter(pa.array(mine)).sort_by(
+            [("shard", "ascending"), ("id", "ascending")]
+        )
+        witness = [
+            names.get(w) if w is not None else None
+            for w in table.column("witness_shard").to_pylist()
+        ]
+        table = table.append_column("witness_in", pa.array(witness, pa.string()))
+        about = {"format": FORMAT, "reasons": list(self.use.stage.reasons)}
+        table = table.replace_schema_metadata({b"gristmill": canonical(about)})
+        pq.write_table(table, paths[name], compression="zstd")
+        facts.bytes = decided.nbytes
+        removed = int((table.column("code").to_numpy() != 0).sum())
+        return {name: {"rows": table.num_rows, "removed": removed}}
+
+
+def check_caps(run: Run, scatter: ScatterStep, decided: pa.Table) -> None:
+    """StopError when a stage would remove more of a source than its `removal_cap`."""
+    removed = (
+        decided.filter(pa.array(decided.column("code").to_numpy() != 0)).column("shard").to_numpy()
+    )
+    gone: dict[str, int] = {}
+    left: dict[str, int] = {}
+    for shard in run.covered(scatter.use):
+        source = run.shards[shard].source
+        (name,) = scatter.outputs(run, shard)
+        left[source] = left.get(source, 0) + run.store.require(name).counts["documents"]
+        gone[source] = gone.get(source, 0) + int((removed == np.uint64(shard_hash(shard))).sum())
+    for source, total in left.items():
+        cap = run.recipe.source(source).removal_cap
+        if gone[source] > cap * total:
+            msg = (
+                f"{scatter.use.stage.name} would remove {gone[source]} of {total} documents of "
+                f"source {source!r}; its removal_cap is {cap}. If it is meant to be a copy, state "
+                f"`removal_cap: 1` in sources.{source}; if not, look at `gristmill sample`"
+            )
+            raise StopError(msg)

@@ -1,0 +1,195 @@
+"""A run as every process sees it: the recipe, the manifest, the passes, the files.
+
+A worker opens it from the run folder alone, so tasks are three short strings on any executor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..documents.errors import StopError, UsageError
+from ..documents.fingerprint import canonical, digest
+from ..documents.identity import shard_hash
+from ..documents.stage import Stage
+from .lookup import Lookup
+from .manifest import Shard, read_manifest
+from .passes import Pass
+from .recipe import GlobalUse, Recipe, parse_recipe
+from .store import Store, write_whole
+
+if TYPE_CHECKING:
+    from ..mixing.encoder import Encoder
+
+RECIPE = "recipe.yaml"
+PLACE = "run.json"  # where the inputs stand and which shards to go without: no identity
+GROUP = 1000  # shards per decision file
+
+
+class Run:
+    """One run folder, opened."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root)
+        place = _read_json(self.store.path(PLACE))
+        text = self.store.path(RECIPE).read_text(encoding="utf-8")
+        self.folder = Path(place["recipe_folder"])
+        self.recipe: Recipe = parse_recipe(
+            text, folder=self.folder, root=Path(place["root"]), where=RECIPE
+        )
+        self.without: frozenset[str] = frozenset(place.get("without", ()))
+        self.manifest = read_manifest(self.store)
+        self.shards: dict[str, Shard] = {
+            s.name: s
+            for s in sorted(self.manifest, key=lambda s: s.name)
+            if s.duplicate_of is None and s.name not in self.without
+        }
+        self.failed: set[str] = set()  # shards that failed in this command: the driver's memory
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The recipe cut at its global stages."""
+        sources = self.recipe.sources
+        stages: dict[str, list[Stage]] = {s.name: list(s.stages) for s in sources}
+        applies: GlobalUse | None = None
+        found: list[Pass] = []
+        name = "base"
+        for entry in [*self.recipe.shared, None]:
+            if isinstance(entry, GlobalUse) or entry is None:
+                if entry is not None:
+                    for covered in entry.sources:
+                        stages[covered].append(entry.stage.survey)
+                each = {k: tuple(v) for k, v in stages.items()}
+                found.append(Pass(name=name, applies=applies, stages=each, surveys=entry))
+                stages = {s.name: [] for s in sources}
+                applies = entry
+                name = entry.stage.name if entry is not None else ""
+            else:
+                for each_source in stages.values():
+                    each_source.append(entry)
+        return tuple(found)
+
+    def stages(self, which: Pass, shard: str) -> tuple[Stage, ...]:
+        """The stages that a pass runs on a shard, the application of its decisions first."""
+        own = which.stages[self.shards[shard].source]
+        if which.applies is None or not self.covers(which.applies, shard):
+            return own
+        return (Lookup.load(self, which.applies, shard), *own)  # type: ignore[return-value]
+
+    def covers(self, use: GlobalUse, shard: str) -> bool:
+        """Whether a global stage covers the shard's source."""
+        return self.shards[shard].source in use.sources
+
+    def covered(self, use: GlobalUse) -> list[str]:
+        """The shards that a global stage covers, in order."""
+        return [s for s in self.shards if self.covers(use, s)]
+
+    def decisions(self, use: GlobalUse, shard: str) -> str:
+        """The decision file in which a shard's documents stand."""
+        group = self.covered(use).index(shard) // GROUP
+        return f"decisions/{use.stage.name}/{group:05d}.parquet"
+
+    @cached_property
+    def _by_hash(self) -> dict[int, str]:
+        return {shard_hash(name): name for name in self.shards}
+
+    def shard_of(self, number: int) -> str:
+        """The shard of a hash."""
+        return self._by_hash[number]
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The tokenizer of the run."""
+        from ..mixing.encoder import load_encoder
+
+        return load_encoder(self.recipe.tokenizer)
+
+    @cached_property
+    def tokenizer_identity(self) -> list[str]:
+        """Digest of the tokenizer file and the engine, without loading either."""
+        from ..documents.fingerprint import file_digest
+        from ..mixing.encoder import OWN
+
+        return [
+            file_digest(self.recipe.tokenizer or OWN),
+            *self.versions("fastokens", "tokenizers"),
+        ]
+
+    @staticmethod
+    def versions(*names: str) -> list[str]:
+        """`name version` of libraries whose output matters."""
+        return [f"{n} {_version(n)}" for n in names]
+
+
+@lru_cache
+def _version(name: str) -> str:
+    return version(name)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        msg = (
+            f"{path.parent}: no run in it (no {path.name}); `gristmill run RECIPE --out` makes one"
+        )
+        raise UsageError(msg) from None
+    except ValueError as error:
+        msg = f"{path}: not JSON ({error}); give the same `run` command again"
+        raise StopError(msg) from error
+    if not isinstance(found, dict):
+        msg = f"{path}: expected an object; give the same `run` command again"
+        raise StopError(msg)
+    return found
+
+
+def open_run(folder: Path) -> Run:
+    """Open an existing run for reading; UsageError when the folder is none."""
+    if not folder.is_dir():
+        msg = f"no folder {folder}; `gristmill run RECIPE --out {folder}` makes one"
+        raise UsageError(msg)
+    return Run(folder)
+
+
+def prepare(recipe: Recipe, recipe_folder: Path, out: Path, *, without: list[str]) -> Run:
+    """Make `out` the run folder of `recipe` or take it up again; UsageError when another's."""
+    place = out / PLACE
+    if out.exists() and not out.is_dir():
+        msg = f"--out {out}: is a file; expected a folder"
+        raise UsageError(msg)
+    if place.is_file() and (out / RECIPE).is_file():
+        text = (out / RECIPE).read_text(encoding="utf-8")
+        held = _read_json(place)
+        if held.get("recipe") != recipe.name:
+            msg = (
+                f"--out {out}: belongs to recipe {held.get('recipe')!r}, this is {recipe.name!r}; "
+                "choose another folder, or start over with --fresh"
+            )
+            raise UsageError(msg)
+    elif out.is_dir() and any(out.iterdir()):
+        msg = f"--out {out}: holds files but no run; choose an empty or new folder"
+        raise UsageError(msg)
+    else:
+        text = ""
+    store = Store(out)
+    where = {
+        "recipe": recipe.name,
+        "recipe_folder": str(recipe_folder.resolve()),
+        "root": str(recipe.root.resolve()),
+        "without": sorted(without),
+    }
+    write_whole(place, canonical(where))
+    if text != recipe.text or store.present(RECIPE) is None:
+        put(store, RECIPE, recipe.text.encode())
+    return Run(out)
+
+
+def put(store: Store, name: str, content: bytes, inputs: Mapping[str, str] | None = None) -> None:
+    """Write a small file of the driver's with its sidecar."""
+    with store.writing(name) as temporary:
+        temporary.write_bytes(content)
+        store.commit(temporary, name, inputs=inputs or {}, fingerprint=digest(["driver", name]))

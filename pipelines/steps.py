@@ -1,0 +1,109 @@
+"""What a step is: for each key (a shard, a partition) some outputs, made from inputs.
+
+The driver asks `is_done` and hands the keys that are not to an executor; a worker calls `make`.
+Nobody else decides what is done. A step's `write` fills temporary paths; `make` commits them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..documents.fingerprint import digest
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Counts = dict[str, dict[str, Any]]  # output name -> counts for its sidecar
+
+
+class Step:
+    """Base of all steps; subclasses give keys, outputs, inputs, a fingerprint and `write`."""
+
+    name: str
+    needs_all = False  # whether it must stop when a shard before it failed
+
+    def keys(self, run: Run) -> list[str]:
+        """What there is to make; the shards unless a step says otherwise."""
+        return list(run.shards)
+
+    def outputs(self, run: Run, key: str) -> tuple[str, ...]:
+        """File names relative to the run."""
+        raise NotImplementedError
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """Digests of what the outputs are made from; StopError when a piece is missing."""
+        raise NotImplementedError
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """Digest of the configuration and library versions that bear on the outputs."""
+        raise NotImplementedError
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """Write each output to its temporary path; return counts by output name."""
+        raise NotImplementedError
+
+    def is_done(self, run: Run, key: str) -> bool:
+        """Whether all outputs of `key` are valid."""
+        inputs, fingerprint = self.inputs(run, key), self.fingerprint(run, key)
+        return all(run.store.valid(o, inputs, fingerprint) for o in self.outputs(run, key))
+
+    def make(self, run: Run, key: str) -> None:
+        """Make the outputs of `key` and commit them."""
+        inputs, fingerprint = self.inputs(run, key), self.fingerprint(run, key)
+        facts = Facts()
+        with ExitStack() as stack:
+            names = self.outputs(run, key)
+            paths = {o: stack.enter_context(run.store.writing(o)) for o in names}
+            counts = self.write(run, key, paths, facts)
+            for name in names:
+                run.store.commit(
+                    paths[name],
+                    name,
+                    inputs=inputs,
+                    fingerprint=fingerprint,
+                    counts=counts.get(name),
+                    run=facts.close(self.name),
+                )
+
+
+class Facts:
+    """Timings of one task: never in a fingerprint, shown by `status` and the report."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._cpu = time.process_time()
+        self.text_bytes = 0  # text read from documents
+        self.bytes = 0  # what the step worked on: text, or stored bytes for a reader
+        self.stages: dict[str, list[float]] = {}  # name -> [seconds, bytes]
+
+    def book(self, stage: str, seconds: float, size: int) -> None:
+        """Add the time that one stage took over `size` bytes."""
+        entry = self.stages.setdefault(stage, [0.0, 0])
+        entry[0] += seconds
+        entry[1] += size
+
+    def close(self, step: str) -> dict[str, Any]:
+        """Facts for `<f>.run.json`."""
+        return {
+            "step": step,
+            "seconds": round(time.perf_counter() - self._start, 6),
+            "cpu_seconds": round(time.process_time() - self._cpu, 6),
+            "bytes": self.bytes,
+            "text_bytes_read": self.text_bytes,
+            "stages": {k: [round(s, 6), int(b)] for k, (s, b) in self.stages.items()},
+            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "host": platform.node(),
+            "pid": os.getpid(),
+        }
+
+
+def combined(run: Run, names: list[str]) -> str:
+    """One digest over the digests of many files, for steps that take whole folders."""
+    return digest({name: run.store.require(name).digest for name in names})

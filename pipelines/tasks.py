@@ -1,0 +1,51 @@
+"""A task is three short strings: run folder, step, key. Executors hand out nothing else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from ..documents.errors import UsageError, did_you_mean
+from .accounts import PassAccountStep, ReadAccountStep
+from .corpus import CorpusStep, MixStep, TokensStep
+from .passes import Pass, PassStep
+from .read import ReadStep
+from .rounds import DecideStep, GatherStep, ScatterStep
+from .run import PLACE, RECIPE, Run
+from .steps import Step
+
+
+def steps_of(run: Run) -> list[Step]:
+    """All steps of a run in order."""
+    found: list[Step] = [ReadStep(), ReadAccountStep()]
+    earlier: list[Pass] = []
+    for which in run.passes:
+        found += [PassStep(which, list(earlier)), PassAccountStep(which, list(earlier))]
+        earlier.append(which)
+        if which.surveys is not None:
+            scatter = ScatterStep(which.surveys, which, list(earlier))
+            rounds = [GatherStep(scatter, i) for i in range(len(which.surveys.stage.rounds))]
+            found += [scatter, *rounds, DecideStep(rounds[-1])]
+    return [*found, CorpusStep(), TokensStep(), MixStep()]
+
+
+def perform(run_dir: str, step: str, key: str) -> None:
+    """Do one task, in whatever process; its outputs are committed or nothing is."""
+    run = _opened(run_dir, *_stamps(Path(run_dir)))
+    steps = {s.name: s for s in steps_of(run)}
+    if step not in steps:
+        msg = f"no step {step!r} in {run_dir}{did_you_mean(step, steps)}"
+        raise UsageError(msg)
+    steps[step].make(run, key)
+
+
+def _stamps(folder: Path) -> tuple[int, ...]:
+    """When recipe, place and manifest last changed: a worker outlives a change of them."""
+    names = (RECIPE, PLACE, "manifest.jsonl")
+    return tuple((folder / n).stat().st_mtime_ns for n in names)
+
+
+@lru_cache(maxsize=2)
+def _opened(run_dir: str, *stamps: int) -> Run:
+    del stamps
+    return Run(Path(run_dir))
