@@ -1,6 +1,6 @@
-"""Kernels of deduplication over Arrow's UTF-8 buffers: text hash, shingles, sketch, sets, clusters.
+"""Kernels over Arrow's UTF-8 buffers: text hash, shingles, sketch, sets, clusters.
 
-Tokens. ASCII letters and digits, lower-cased, and bytes >= 0x80 make words; all else separates them.
+Tokens. ASCII letters and digits, lower-cased, and bytes >= 0x80 make words; all else separates.
 Some non-ASCII characters separate too: the block U+0080-00BF (no-break space, quotation marks),
 U+2000-207F (dashes, spaces, quotation marks), U+3000-303F and the full-width marks U+FF00-FF0F.
 A character of a script without spaces (Han, kana, Thai, Lao, Tibetan, Burmese, Khmer) is a token of
@@ -63,15 +63,21 @@ def _rotl(x, by):
 
 
 @njit(cache=True, nogil=True)
+def _longest(offsets):
+    longest = 0
+    for row in range(len(offsets) - 1):
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    return longest
+
+
+@njit(cache=True, nogil=True)
 def hash_texts(data, offsets, out):
     """MurmurHash3 x64 128 (seed 0) of each text with runs of ASCII white space made one space.
 
     `out` uint64[rows, 2]. White space at both ends goes; an empty text is (0, 0).
     """
     rows = len(offsets) - 1
-    longest = 0
-    for row in range(rows):
-        longest = max(longest, offsets[row + 1] - offsets[row])
+    longest = _longest(offsets)
     words = np.zeros(longest // 8 + 3, np.uint64)
     text = words.view(np.uint8)  # little-endian machines alone: Numba runs on no other
     c1 = U(0x87C37B91114253D5)
@@ -221,15 +227,14 @@ def _distinct(shingles, count, slots):
 
 @njit(cache=True, nogil=True)
 def sketch(shingles, count, lanes, slots):
-    """Fast Similarity Sketching of a set given as `shingles[:count]`, fully mixed (Dahlgaard,
-    Knudsen, Thorup, FOCS 2017): fills `lanes` uint64[k]; two sets agree in a lane with
-    probability J, and the lanes' variance is about half that of k independent hashes on small sets.
+    """Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017) of `shingles[:count]`.
 
-    A lane is round << 32 | value: the smallest wins, so the first round that fills a lane decides.
-    Round r hashes every shingle anew with a full mixer, fmix64(h ^ r * golden); one multiply instead
-    costs 5 points of recall on documents of 20 shingles. After k rounds, lanes still empty take the
-    minimum over all shingles of a round of their own, so a single shingle ends too.
-    `slots` uint64[DISTINCT] is scratch. Repeats in `shingles` do not matter.
+    Fills `lanes` uint64[k]. Two sets agree in a lane with probability J; on small sets the variance
+    is half that of k independent hashes. A lane is round << 32 | value and the smallest wins, so
+    the first round that fills a lane decides. Round r hashes every shingle anew with a full mixer,
+    fmix64(h ^ r * golden); one multiply instead costs 5 points of recall on sets of 20 shingles.
+    After k rounds, lanes still empty take the minimum of a round of their own, so that one shingle
+    ends too. Repeats do not matter; `slots` uint64[DISTINCT] is scratch.
     """
     k = len(lanes)
     wide = U(k)
@@ -274,9 +279,7 @@ def band_keys(data, offsets, ngram, char_ngram, k, bands_out, shingles_out):
     of the tokens are unspaced characters, else `ngram`.
     """
     rows = len(offsets) - 1
-    longest = 0
-    for row in range(rows):
-        longest = max(longest, offsets[row + 1] - offsets[row])
+    longest = _longest(offsets)
     tokens = np.empty(longest // 2 + 2, np.uint64)  # a token takes a byte and a separator, or 3
     hashes = np.empty(longest // 2 + 2, np.uint64)
     slots = np.empty(DISTINCT, np.uint64)
@@ -303,9 +306,7 @@ def band_keys(data, offsets, ngram, char_ngram, k, bands_out, shingles_out):
 def shingle_lists(data, offsets, ngram, char_ngram, starts, out, ends):
     """Write each text's shingle hashes, with repeats, at `out[starts[row]:]`; set `ends`."""
     rows = len(offsets) - 1
-    longest = 0
-    for row in range(rows):
-        longest = max(longest, offsets[row + 1] - offsets[row])
+    longest = _longest(offsets)
     tokens = np.empty(longest // 2 + 2, np.uint64)
     for row in range(rows):
         count, single = _scan(data, offsets[row], offsets[row + 1], tokens)
@@ -315,7 +316,7 @@ def shingle_lists(data, offsets, ngram, char_ngram, starts, out, ends):
 
 @njit(cache=True, nogil=True)
 def drop_repeats(values, starts, ends):
-    """Close up equal neighbours in each sorted stretch `values[starts[i]:ends[i]]`; moves `ends`."""
+    """Close up equal neighbours in each sorted `values[starts[i]:ends[i]]`; moves `ends`."""
     for i in range(len(starts)):
         write = starts[i]
         for read in range(starts[i], ends[i]):
@@ -343,18 +344,6 @@ def intersections(values, starts, ends, first, second, shared, either):
             j += b <= a
         shared[p] = both
         either[p] -= both
-
-
-@njit(cache=True, nogil=True)
-def all_pairs(starts, sizes, order, left, right):
-    """Every pair (earlier, later) of each run `order[start:start + size]`, into two int64 arrays."""
-    at = 0
-    for g in range(len(starts)):
-        for i in range(starts[g], starts[g] + sizes[g]):
-            for j in range(i + 1, starts[g] + sizes[g]):
-                left[at] = order[i]
-                right[at] = order[j]
-                at += 1
 
 
 @njit(cache=True, nogil=True)

@@ -7,23 +7,24 @@ text copied many times, and all pairs would be quadratic. It gives
 - by re-banding, the pairs of members that agree in the next band as well (`next` of a row: keys
   of twice the rows): all pairs of such a sub-group up to `group_cap`, else its star.
 
-In groups above `hot_cap` sub-groups give stars alone, so a group of m yields at most 2m pairs,
-or m * (1 + (group_cap - 1) / 2) below. What a cap leaves out may cost recall where a pair agrees in hot
-groups alone; never proof, since every pair is verified. `counts` of the result says how often.
+In groups above `hot_cap` sub-groups give stars alone, so a group of m yields at most 2m pairs, and
+m * (1 + (group_cap - 1) / 2) below. What the caps leave out may cost recall, where a pair agrees in
+hot groups alone; never proof, since every pair is verified. `counts_of` the result says how much.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from ..documents.exchange import Texts
-from . import _kernels as kernels
 from .rank import Nodes, column, nodes, runs
+
+if TYPE_CHECKING:
+    from ..documents.exchange import Texts
 
 COUNTS = b"gristmill.counts"  # key of a table's schema metadata: a JSON object of integers
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +36,7 @@ def with_counts(table: pa.Table, **counts: int) -> pa.Table:
 
 
 def counts_of(table: pa.Table) -> dict[str, int]:
-    """What `with_counts` attached, or nothing."""
+    """Return what `with_counts` attached, or nothing."""
     found = (table.schema.metadata or {}).get(COUNTS)
     return json.loads(found) if found else {}
 
@@ -48,7 +49,7 @@ class Candidates:
     group_cap: int = 32  # documents
     hot_cap: int = 4096  # documents
 
-    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:  # noqa: ARG002 - no text is needed
+    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """Rows (partition = band key, next, KEY, RANK) -> pairs (partition, a_*, b_*).
 
         `partition` of the result is a hash of the two documents: the same pair, found by several
@@ -100,11 +101,16 @@ class Candidates:
         ]
 
 
-def _all(starts: np.ndarray, sizes: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    total = int((sizes * (sizes - 1) // 2).sum())
-    left, right = np.empty(total, np.int64), np.empty(total, np.int64)
-    kernels.all_pairs(starts, sizes, order, left, right)
-    return left, right
+def _all(
+    starts: np.ndarray, sizes: np.ndarray, members: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair (earlier, later) of each run `members[start:start + size]`."""
+    later = np.repeat(starts + sizes - 1, sizes)
+    place = np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(len(later))
+    later -= place  # members of the run after each
+    left = np.repeat(place, later)
+    right = left + 1 + np.arange(len(left)) - np.repeat(np.cumsum(later) - later, later)
+    return members[left], members[right]
 
 
 def _star(first: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

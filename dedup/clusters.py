@@ -13,14 +13,17 @@ partitioned round of connected components may stand before it and give the compo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from ..documents.exchange import Texts
 from . import _kernels as kernels
 from .rank import Nodes, column, decisions, nodes, number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..documents.exchange import Texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,7 @@ class Clusters:
 
     name: ClassVar[str] = "clusters"
 
-    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:  # noqa: ARG002 - no text is needed
+    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """Edges of whole components -> DECISIONS for every document that has an edge.
 
         Kept documents are among them, for their cluster's size. The witness is the kept neighbour

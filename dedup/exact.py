@@ -11,18 +11,21 @@ Empty texts are never duplicates of each other. One exchange row per document, o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from ..documents.exchange import Round, Texts
 from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
 from .rank import column, decisions, matrix, nodes, number, runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..documents.exchange import Round, Texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +55,7 @@ class ExactGroups:
 
     name: ClassVar[str] = "groups"
 
-    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:  # noqa: ARG002 - no text is needed
+    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """Rows of one partition -> DECISIONS for all documents that have an equal.
 
         The witness of a removal is the group's first document; `shared` = `either` = 1, since each
@@ -96,6 +99,6 @@ class ExactDuplicates:
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per document with content: the hash in two columns, KEY and RANK."""
         hashes = matrix(documents, "hash", 2)
-        some = hashes.any(axis=1)
+        some = (hashes[:, 0] | hashes[:, 1]) != 0
         columns = {"partition": pa.array(hashes[some, 0]), "rest": pa.array(hashes[some, 1])}
         return pa.table(columns | nodes(documents).take(some).columns())

@@ -11,22 +11,20 @@ A pair of Jaccard s becomes a candidate with probability 1 - (1 - s**8)**32: 0.9
 
 What a shingle is: `ngram` words in a row, or `char_ngram` characters where most tokens are
 characters of scripts without spaces; `_kernels` states the tokens. Texts of fewer tokens have
-no shingles, hence no bands: `ExactDuplicates` covers them. The exchange takes 54 bytes for each of 32
-bands of a document, 1.7 KB; the 32 keys are stored beside the other scores, 256 bytes.
+no shingles, hence no bands: `ExactDuplicates` covers them. The exchange takes 54 bytes for each of
+32 bands of a document, 1.7 KB; the 32 keys are stored beside the other scores, 256 bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import UsageError, did_you_mean
-from ..documents.exchange import Round
 from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
@@ -34,6 +32,11 @@ from .candidates import Candidates
 from .clusters import Clusters
 from .rank import column, matrix, nodes
 from .verify import Verify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..documents.exchange import Round
 
 SCHEMES = ("fss",)
 

@@ -29,7 +29,7 @@ class Nodes(NamedTuple):
     size: np.ndarray  # uint32[n], bytes of text
 
     def take(self, which: np.ndarray) -> Nodes:
-        """The documents at positions (or under a mask) `which`."""
+        """Take the documents at positions (or under a mask) `which`."""
         return Nodes(*(values[which] for values in self))
 
     def order(self, *major: np.ndarray) -> np.ndarray:
@@ -41,7 +41,7 @@ class Nodes(NamedTuple):
         )
 
     def ids(self) -> pa.FixedSizeBinaryArray:
-        """The ids as binary(16)."""
+        """Return the ids as binary(16)."""
         pairs = np.empty((len(self.high), 2), ">u8")
         pairs[:, 0] = self.high
         pairs[:, 1] = self.low
@@ -73,12 +73,12 @@ def nodes(table: pa.Table, prefix: str = "") -> Nodes:
 
 
 def column(table: pa.Table, name: str) -> np.ndarray:
-    """A column of numbers without nulls."""
+    """Read a column of numbers without nulls."""
     return _array(table, name).to_numpy(zero_copy_only=False)
 
 
 def matrix(table: pa.Table, name: str, width: int) -> np.ndarray:
-    """A score of shape [rows, width] that the exchange carries as a list column."""
+    """Read a score of shape [rows, width] that the exchange carries as a list column."""
     array = _array(table, name)
     values = array.flatten().to_numpy(zero_copy_only=False)
     if len(values) != len(array) * width:
@@ -93,7 +93,7 @@ def _array(table: pa.Table, name: str) -> pa.Array:
 
 
 def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and sizes, int64 each, of stretches of equal rows in sorted `values` [n] or [n, k]."""
+    """Find stretches of equal rows in sorted `values` [n] or [n, k]: starts and sizes, int64."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     change = values[1:] != values[:-1]
@@ -110,20 +110,21 @@ def number(found: Nodes, *major: np.ndarray) -> tuple[Nodes, np.ndarray]:
     comes with two ranks: nothing could be decided the same way twice.
     """
     order = found.order(*major)
-    keys = np.stack([found.shard, found.high, found.low], axis=1)[order]
-    starts, sizes = runs(keys)
+    fields = (*major, *found)
+    starts, sizes = runs(np.stack([v.astype(np.int64) for v in fields], axis=1)[order])
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.repeat(np.arange(len(starts)), sizes)
     distinct = found.take(order[starts])
-    again = np.lexsort((distinct.low, distinct.high, distinct.shard))
-    _, repeats = runs(keys[starts][again])
+    keys = np.stack([distinct.shard, distinct.high, distinct.low], axis=1)
+    again = np.lexsort(keys.T)
+    _, repeats = runs(keys[again])
     if len(repeats) != len(starts):
         at = int(np.flatnonzero(repeats > 1)[0])
         where = again[int(repeats[:at].sum())]
         msg = (
             f"document {distinct.high[where]:016x}{distinct.low[where]:016x} of shard "
-            f"{distinct.shard[where]:016x} comes with two ranks (priority, quality, bytes); "
-            "an exchange carries one for each document"
+            f"{distinct.shard[where]:016x} comes with two ranks (row, priority, quality, bytes) or "
+            "two texts; an exchange carries one of each for a document"
         )
         raise ContractError(msg)
     return distinct, numbers

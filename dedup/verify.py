@@ -11,29 +11,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import ContractError
-from ..documents.exchange import Texts
 from ..documents.text import text_view
 from . import _kernels as kernels
 from .candidates import with_counts
 from .rank import Nodes, nodes, runs
 
-FETCH_BYTES = (
-    64 << 20
-)  # of text in a chunk; its shingle sets take up to 4 times that, typically 1.3
+if TYPE_CHECKING:
+    from ..documents.exchange import Texts
+
+FETCH_BYTES = 64 << 20  # of text in a chunk; its sets take up to 4 times that, typically 1.3
 
 
 def shingle_sets(
     column: pa.Array, ngram: int, char_ngram: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sets of distinct shingle hashes: (values, starts, ends); set i is values[starts[i]:ends[i]].
+    """Make sets of distinct shingle hashes: (values, starts, ends).
 
-    Sorted within each set; a text of fewer tokens than a shingle has the empty set.
+    Set i is values[starts[i]:ends[i]], sorted; a text of fewer tokens than a shingle has none.
     """
     view = text_view(column)
     room = np.diff(view.offsets) // 2 + 2

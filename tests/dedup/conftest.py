@@ -1,0 +1,119 @@
+"""A tiny engine in memory: it moves rows between rounds as `pipelines` does, and nothing more."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from gristmill.documents.exchange import DECISIONS
+from gristmill.documents.identity import shard_hash
+from gristmill.documents.stage import checked_measure, checked_verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doc:
+    text: str
+    shard: str = "shard"
+    id: bytes | None = None
+    priority: int = 0
+    quality: int = -1
+
+
+class Corpus:
+    """Documents in shards; `run` gives DECISIONS sorted by (shard, id)."""
+
+    def __init__(self, docs, seed=None):
+        named = [
+            (doc, doc.id if doc.id is not None else i.to_bytes(16, "big"))
+            for i, doc in enumerate(docs)
+        ]
+        self.seed = seed
+        if seed is not None:
+            random.Random(seed).shuffle(named)
+        self.shards = {} if docs else {"shard": []}
+        for doc, key in named:
+            self.shards.setdefault(doc.shard, []).append((doc, key))
+        self.names = {shard_hash(name): name for name in self.shards}
+        self.fetched = []
+
+    def texts(self, shards, rows):
+        assert len(shards) == len(rows)
+        wanted = list(zip(shards.tolist(), rows.tolist(), strict=True))
+        assert len(set(wanted)) == len(wanted)  # each text once in a call
+        found = [self.shards[self.names[s]][r][0].text for s, r in wanted]
+        self.fetched.append(sum(len(text.encode()) for text in found))
+        return pa.array(found, pa.large_string())
+
+    def surveyed(self, stage):
+        for name, docs in self.shards.items():
+            texts = [doc.text for doc, _ in docs]
+            batch = pa.record_batch({"text": pa.array(texts, pa.large_string())})
+            scores = checked_measure(stage.survey, batch).scores
+            assert not checked_verdict(stage.survey, scores, len(docs)).any()
+            columns = {
+                "shard": pa.array([shard_hash(name)] * len(docs), pa.uint64()),
+                "id": pa.array([key for _, key in docs], pa.binary(16)),
+                "row": pa.array(range(len(docs)), pa.uint32()),
+                "priority": pa.array([doc.priority for doc, _ in docs], pa.uint16()),
+                "quality": pa.array([doc.quality for doc, _ in docs], pa.int32()),
+                "bytes": pa.array([len(text.encode()) for text in texts], pa.uint32()),
+            }
+            for score, values in scores.items():
+                column = pa.array(values.ravel())
+                if values.ndim == 2:
+                    column = pa.FixedSizeListArray.from_arrays(column, values.shape[1])
+                columns[score] = column
+            yield pa.table(columns)
+
+    def run(self, stage, partitions=1, rounds=None):
+        tables = [stage.scatter(documents) for documents in self.surveyed(stage)]
+        for step in rounds if rounds is not None else stage.rounds:
+            rows = pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+            if self.seed is not None:
+                order = list(range(len(rows)))
+                random.Random(self.seed).shuffle(order)
+                rows = rows.take(pa.array(order, pa.int64()))
+            part = rows.column("partition").to_numpy() % np.uint64(partitions)
+            tables = [
+                step.gather(rows.filter(pa.array(part == p)), self.texts) for p in range(partitions)
+            ]
+        result = pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+        assert result.schema == DECISIONS
+        return result.sort_by([("shard", "ascending"), ("id", "ascending")])
+
+    def decide(self, stage, **kwargs):
+        """Decisions as {(shard name, id): row as dict}."""
+        rows = self.run(stage, **kwargs).to_pylist()
+        return {(self.names[row["shard"]], row["id"]): row for row in rows}
+
+
+@pytest.fixture(name="naive", scope="session")
+def naive_fixture():
+    """The module of twins; session-wide, since Hypothesis forbids narrower fixtures."""
+    path = Path(__file__).resolve().parent.parent / "naive_dedup.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(name="doc", scope="session")
+def doc_fixture():
+    return Doc
+
+
+@pytest.fixture(name="corpus", scope="session")
+def corpus_fixture():
+    return Corpus
+
+
+@pytest.fixture(name="key", scope="session")
+def key_fixture():
+    """Id of the i-th document of a corpus, unless the document states its own."""
+    return lambda i: i.to_bytes(16, "big")

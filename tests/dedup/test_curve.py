@@ -1,0 +1,43 @@
+"""The published S-curves."""
+
+from __future__ import annotations
+
+import pytest
+from gristmill.dedup.curve import (
+    candidate_probability,
+    curve_table,
+    expected_recall,
+    sketch_bounds,
+)
+
+
+@pytest.mark.parametrize(
+    ("bands", "rows", "similarity", "published"),
+    [  # FineWeb's own page: 56, 77, 92, 98.8 %
+        (14, 8, 0.70, 0.56), (14, 8, 0.75, 0.77), (14, 8, 0.80, 0.92), (14, 8, 0.85, 0.988),
+        (8, 16, 0.80, 0.204), (32, 8, 0.80, 0.997),
+    ],
+)  # fmt: skip
+def test_curve_published_settings_agree(bands, rows, similarity, published):
+    assert candidate_probability(similarity, bands, rows) == pytest.approx(published, abs=0.007)
+
+
+def test_curve_ends_and_means():
+    assert candidate_probability(0, 32, 8) == 0
+    assert candidate_probability(1, 32, 8) == 1
+    assert expected_recall([0, 1], 32, 8) == 0.5
+    assert expected_recall([], 32, 8) == 1
+    with pytest.raises(ValueError, match="expected 0 to 1"):
+        candidate_probability(1.5, 32, 8)
+
+
+def test_curve_sketch_bounds_enclose_the_paper():
+    least, greatest = sketch_bounds(0.8, 8, 256)
+    assert (round(least, 4), round(greatest, 4)) == (0.1631, 0.1678)
+    assert sketch_bounds(0.01, 8, 256)[0] == 0
+
+
+def test_curve_table_rows_grow_with_similarity():
+    for bands, rows, odds in curve_table([(32, 8), (14, 8)]):
+        assert odds == sorted(odds)
+        assert odds[5] == candidate_probability(0.80, bands, rows)
