@@ -59,11 +59,11 @@ def score_values(column: pa.Array, dtype: str, shape: list[int]) -> tuple[np.nda
     measured = column.is_valid().to_numpy(zero_copy_only=False)
     kind = np.dtype(dtype)
     if shape:
-        values = np.zeros((len(column), shape[0]), kind)
-        if measured.any():
-            taken = column.drop_null().cast(pa.large_binary()).combine_chunks()
-            joined = b"".join(taken.to_pylist())
-            values[measured] = np.frombuffer(joined, kind).reshape(-1, shape[0])
+        width = shape[0] * kind.itemsize
+        raw = np.frombuffer(column.buffers()[1] or b"", np.uint8)
+        raw = raw[column.offset * width : (column.offset + len(column)) * width]
+        values = raw.view(kind).reshape(len(column), shape[0]).copy()
+        values[~measured] = 0
         return values, measured
     if kind.kind == "S":
         plain = column.fill_null("").to_pylist()

@@ -1,6 +1,6 @@
 """Passes: the recipe cut at each global stage. A pass runs shard by shard, streaming.
 
-    read | base: stages of the source, shared ..., survey of g1 | g1 | g1: apply g1, shared ... | ...
+    read | base: the source's stages, shared ..., survey of g1 | g1: apply g1, shared ... | g2 ...
 
 One function annotates one shard: `annotate`. It reuses the scores of an older version of the same
 file for every row that they cover, so that a changed threshold reads no text, except of rows that
@@ -76,9 +76,11 @@ class PassStep(Step):
 
     def fingerprint(self, run: Run, key: str) -> str:
         """All fields of all stages, in order."""
-        stages = run.stages(self.which, key)
-        each = [(measure_fingerprint(s), verdict_fingerprint(s)) for s in stages]
-        return digest([FORMAT, run.versions("pyarrow", "resiliparse"), each])
+        # Decisions count as an input: loading them for every shard to ask what is done would not do.
+        own = self.which.stages[run.shards[key].source]
+        each = [(measure_fingerprint(s), verdict_fingerprint(s)) for s in own]
+        applied = self.which.applies.stage.reasons if self.which.applies else ()
+        return digest([FORMAT, run.versions("pyarrow", "resiliparse"), applied, each])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Annotate the shard."""

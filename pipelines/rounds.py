@@ -18,7 +18,7 @@ from ..documents.errors import StopError
 from ..documents.exchange import DECISIONS
 from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
 from ..documents.identity import shard_hash
-from .columns import schema_meta, score_column, score_values
+from .columns import schema_meta, score_values
 from .exchange import partitions, read_partition, write_run
 from .passes import Pass, attributes
 from .run import GROUP
@@ -99,9 +99,16 @@ def _surveyed(run: Run, use: GlobalUse, after: Pass, shard: str) -> pa.Table:
     }
     for name, (dtype, shape) in about["scores"].items():
         column = rows.column(f"{about['name']}.{name}").combine_chunks()
-        values, measured = score_values(column, dtype, shape)
-        out[name] = score_column(values, measured)
+        values, _ = score_values(column, dtype, shape)
+        out[name] = _plain(values)
     return pa.table(out)
+
+
+def _plain(values: np.ndarray) -> pa.Array:
+    """A score as the exchange takes it: [rows, k] becomes a fixed-size list."""
+    if values.ndim == 2:
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+    return pa.array(values.astype(str)) if values.dtype.kind == "S" else pa.array(values)
 
 
 class GatherStep(Step):
