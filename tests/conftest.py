@@ -1,4 +1,4 @@
-"""Shared by all tests: where the real data stands, the plain-Python twins, one Hypothesis profile."""
+"""Shared by all tests: where real data stands, the plain-Python twins, one Hypothesis profile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load_naive(name: str) -> ModuleType:
     return module
 
 
-@pytest.fixture(name="naive")
+@pytest.fixture(name="naive", scope="session")
 def naive_fixture():
     """`naive("naive_filters")` gives the module of twins."""
     return load_naive

@@ -1,0 +1,163 @@
+"""A plan and its token shards as a map from position to sample; numpy and the standard library.
+
+A position is all that is needed: no iterator, no random state, no index of an epoch. Boundaries
+come from the plan, never from looking for an end token (a document may hold one). Every extent of
+4 MiB is checked against its checksum when it is first touched (zlib, about 1 GB/s; 4,096 tokens are
+8 kB, so a training process pays it once per extent and not per sample), and an error names the
+file, the extent and the position before the trainer sees a token of it.
+
+Targets are aligned: `labels[i]` is what follows `input_ids[i]`, or -100. With `mask: document`
+every token of a document but its first is a target exactly once per epoch, whether packing cut
+there or not: the token after a cut is fetched as the label of the last one before it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+from typing import Final, Literal, TypedDict
+
+import numpy as np
+
+from ..documents.errors import DamagedError, StopError, UsageError
+from .plan import Plan
+from .shards import TokenShard
+
+IGNORE: Final = -100  # a label without a target, as PyTorch's cross entropy has it
+PROVENANCE: Final = (
+    "position",
+    "stage",
+    "slice",
+    "lane",
+    "epoch",
+    "window",
+    "pieces",
+    "real_tokens",
+)  # columns of Sample["provenance"]; ordinals into the plan's lists
+
+Verify = Literal["first", "all", "off"]
+
+
+class Sample(TypedDict):
+    """One window of S tokens."""
+
+    input_ids: np.ndarray  # int64[S]
+    labels: np.ndarray  # int64[S], the next token or -100
+    position_ids: np.ndarray  # int64[S], restart at each piece under `mask: document`
+    cu_seqlens: np.ndarray  # int32[segments + 1], 0 to S; padding is a segment of its own
+    loss_mask: np.ndarray  # bool[S], labels != -100
+    provenance: np.ndarray  # int64[8], see PROVENANCE
+
+
+class TokenFeed:
+    """`feed[p]` is the sample at position p; `len(feed)` the positions of the plan.
+
+    `verify`: "first" checks plan arrays now and each token extent at its first touch, "all"
+    checks every extent of every shard now, "off" trusts them. Safe in threads and after a fork.
+    """
+
+    def __init__(
+        self, plan_folder: Path | str, tokens_folder: Path | str, verify: Verify = "first"
+    ) -> None:
+        if verify not in {"first", "all", "off"}:
+            raise UsageError(f"verify: found {verify!r}; expected 'first', 'all' or 'off'")
+        self.plan = Plan.open(plan_folder, verify=verify != "off")
+        self.tokens_folder = Path(tokens_folder)
+        self.verify: Verify = verify
+        self.pad_id: int = self.plan.content["pad_id"]
+        self._shards: dict[int, TokenShard] = {}
+        self._lock = Lock()
+        if verify == "all":
+            for number in range(len(self.plan.shards)):
+                self._shard(number).verify()
+
+    def __len__(self) -> int:
+        return self.plan.positions
+
+    def __getitem__(self, position: int) -> Sample:
+        """Sample at `position`; IndexError outside, DamagedError for corrupt tokens."""
+        slot = self.plan.locate(int(position))
+        stage = self.plan.stages[slot.stage]
+        pieces = self.plan.window_pieces(slot.lane, slot.window).tolist()
+        size, inside = stage.sequence_length, stage.mask == "document"
+        ids = np.full(size, self.pad_id, dtype=np.int64)
+        labels = np.full(size, IGNORE, dtype=np.int64)
+        places = np.arange(size, dtype=np.int64)
+        edges = [0]
+        at = 0
+        try:
+            for row, start, length in pieces:
+                tokens = self._read(row, start, length)
+                end = at + length
+                ids[at:end] = tokens[:length]
+                labels[at : at + len(tokens) - 1] = tokens[1:]
+                if inside:
+                    places[at:end] -= at
+                elif at:
+                    labels[at - 1] = tokens[0]  # plain text runs on over the end token
+                edges.append(end)
+                at = end
+        except DamagedError as error:
+            msg = f"position {position} (stage {stage.name!r}, plan {self.plan.id}): {error}"
+            raise DamagedError(msg) from error
+        places[at:] -= at if inside else 0
+        if at < size:
+            edges.append(size)
+        lane = (slot.lane, slot.epoch, slot.window, len(pieces), at)
+        return Sample(
+            input_ids=ids,
+            labels=labels,
+            position_ids=places,
+            cu_seqlens=np.array(edges if inside else [0, size], dtype=np.int32),
+            loss_mask=labels != IGNORE,
+            provenance=np.array([slot.position, slot.stage, slot.slice, *lane], dtype=np.int64),
+        )
+
+    def empty(self, position: int) -> Sample:
+        """A sample like the one at `position` in shape, all padding, no target."""
+        size = self.plan.stages[self.plan.stage_at(position)].sequence_length
+        return Sample(
+            input_ids=np.full(size, self.pad_id, dtype=np.int64),
+            labels=np.full(size, IGNORE, dtype=np.int64),
+            position_ids=np.arange(size, dtype=np.int64),
+            cu_seqlens=np.array([0, size], dtype=np.int32),
+            loss_mask=np.zeros(size, dtype=bool),
+            provenance=np.array([-1, -1, -1, -1, -1, -1, 0, 0], dtype=np.int64),
+        )
+
+    def _read(self, row: int, start: int, length: int) -> np.ndarray:
+        """Tokens start..start+length of a document, and the next one if it has one."""
+        number, document, tokens = self.plan.documents[row].tolist()
+        shard = self._shard(number)
+        begin, end = shard.span(document) if document < shard.documents else (0, 0)
+        if end - begin != tokens:
+            raise DamagedError(
+                f"{shard.paths.ends}: document {document} has {end - begin} tokens, the plan says "
+                f"{tokens}; tokenise the shard again, or compile the plan again"
+            )
+        stop = begin + min(start + length + 1, tokens)
+        return shard.tokens(begin + start, stop, verify=self.verify != "off")
+
+    def _shard(self, number: int) -> TokenShard:
+        shard = self._shards.get(number)
+        if shard is not None:
+            return shard
+        with self._lock:
+            if number not in self._shards:
+                self._shards[number] = self._open(number)
+            return self._shards[number]
+
+    def _open(self, number: int) -> TokenShard:
+        shard = TokenShard.open(self.tokens_folder / self.plan.shards[number])
+        plan = self.plan.content
+        for what, expected in (
+            ("digest", plan["shards"][number]["digest"]),
+            ("tokenizer", plan["tokenizer"]),
+        ):
+            if shard.index[what] != expected:
+                raise StopError(
+                    f"{shard.paths.index}: {what} {shard.index[what]}, plan {self.plan.id} was "
+                    f"compiled for {expected}; these are other tokens. Compile the plan again, or "
+                    "point to the tokens that it was compiled for"
+                )
+        return shard

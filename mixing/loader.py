@@ -1,0 +1,170 @@
+"""Batches for one rank of any world, resumed in O(1) from a state of four plain values.
+
+Step s reads its positions in order; rank r of W takes the r-th, (r+W)-th, ... of them, so the set
+of a step is the same for any W and any micro-batch. Where W or the micro-batch does not divide,
+all-padding samples without targets fill up: every rank makes equally many equal-sized micro-batches
+and nothing is refused. Weigh losses by targets, not by samples, then the dummies do not count.
+
+The state is `{format, plan, position, digest}`, the same on every rank. `position` counts what the
+trainer has *been handed in whole steps*: a checkpoint within a step resumes at the step's start.
+There is nothing to replay, so resuming costs one batch (figures: benchmarks/feed.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from ..documents.errors import FormatError, StopError, UsageError
+from .feed import Sample, TokenFeed
+from .plan import Plan, same_order_or_stop, state_digest
+
+STATE_FORMAT: Final = 1
+
+
+class FeedLoader:
+    """Iterate over the micro-batches of one rank, from the current position to the plan's end.
+
+    `global_batch`: windows per optimizer step; without it the plan's own, stage by stage. A batch
+    never mixes sequence lengths: UsageError at the first `iter` when one would, naming the place.
+    Each micro-batch is a dict: input_ids, labels, position_ids int64[m, S], loss_mask bool[m, S],
+    provenance int64[m, 8], cu_seqlens int32 over the m windows laid end to end, positions (low,
+    high) of the whole step, last (bool: this micro-batch ends the step, on every rank alike).
+    """
+
+    def __init__(
+        self,
+        feed: TokenFeed,
+        *,
+        global_batch: int | None = None,
+        rank: int = 0,
+        world: int = 1,
+        micro_batch: int = 1,
+    ) -> None:
+        for name, value in (("world", world), ("micro_batch", micro_batch)):
+            if value < 1:
+                raise UsageError(f"{name}: found {value}; expected at least 1")
+        if global_batch is not None and global_batch < 1:
+            raise UsageError(f"global_batch: found {global_batch}; expected at least 1")
+        if not 0 <= rank < world:
+            raise UsageError(f"rank: found {rank}; expected 0 to {world - 1} in a world of {world}")
+        self.feed = feed
+        self.global_batch = global_batch
+        self.rank, self.world, self.micro_batch = rank, world, micro_batch
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        """Windows of whole steps that have been handed out."""
+        return self._position
+
+    def state_dict(self) -> dict[str, Any]:
+        """`{format, plan, position, digest}`: ints and strings, equal on all ranks."""
+        plan = self.feed.plan
+        digest = state_digest(plan, self._position)
+        return {
+            "format": STATE_FORMAT,
+            "plan": plan.id,
+            "position": self._position,
+            "digest": digest,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken, with any world, rank and micro-batch.
+
+        UsageError for the state of another plan (`carry_state` moves it to a plan that begins in
+        the same way), FormatError, StopError when the order around the position differs.
+        """
+        plan = self.feed.plan
+        position = _checked(state, plan)
+        same_order_or_stop(plan, position, state["digest"])
+        self._position = position
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self._check_batches()
+        plan = self.feed.plan
+        while self._position < plan.positions:
+            low = self._position
+            high = low + self._batch_at(low)
+            local = -(-(high - low) // self.world)  # samples of each rank in this step
+            micros = -(-local // self.micro_batch)
+            for m in range(micros):
+                first = low + self.rank + m * self.micro_batch * self.world
+                wanted = range(first, first + self.micro_batch * self.world, self.world)
+                limit = min(high, plan.positions)
+                samples = [self.feed[p] if p < limit else self.feed.empty(low) for p in wanted]
+                batch = _collate(samples)
+                batch["last"] = m == micros - 1
+                batch["positions"] = (low, limit)
+                if batch["last"]:
+                    self._position = limit
+                yield batch
+
+    def _batch_at(self, position: int) -> int:
+        if self.global_batch is not None:
+            return self.global_batch
+        stage = self.feed.plan.stages[self.feed.plan.stage_at(position)]
+        # a position within one of the plan's own steps: first to its end
+        return stage.global_batch - (position - stage.first) % stage.global_batch
+
+    def _check_batches(self) -> None:
+        if self.global_batch is None:
+            return
+        stages = self.feed.plan.stages
+        for before, after in pairwise(stages):
+            edge = after.first - self._position
+            lengths = before.sequence_length, after.sequence_length
+            if edge > 0 and edge % self.global_batch and lengths[0] != lengths[1]:
+                raise UsageError(
+                    f"global_batch {self.global_batch} from position {self._position} on would put "
+                    f"windows of {lengths[0]} and {lengths[1]} tokens in one step at position "
+                    f"{after.first}, where stage {after.name!r} begins. Use a divisor of {edge}, "
+                    f"or none: the plan's own batches are {before.global_batch} and then "
+                    f"{after.global_batch}"
+                )
+
+
+def carry_state(state: Mapping[str, Any], old: Plan, new: Plan) -> dict[str, Any]:
+    """The state for `new`, a plan that begins as `old` does up to the state's position.
+
+    StopError when any window before it differs in any document. O(position), once per amendment.
+    """
+    position = _checked(state, old)
+    same_order_or_stop(old, position, state["digest"])
+    if position > new.positions or old.prefix_digest(position) != new.prefix_digest(position):
+        raise StopError(
+            f"plan {new.id} differs from {old.id} before position {position}, which has been "
+            "trained; change only stages that begin later"
+        )
+    return {**state, "plan": new.id, "digest": state_digest(new, position)}
+
+
+def _checked(state: Mapping[str, Any], plan: Plan) -> int:
+    if state.get("format") != STATE_FORMAT:
+        raise FormatError(f"feed state: format {state.get('format')!r}; expected {STATE_FORMAT}")
+    if state.get("plan") != plan.id:
+        raise UsageError(
+            f"feed state: it is of plan {state.get('plan')!r}, this feed reads plan {plan.id!r}. "
+            "Open that plan, or move the state with `carry_state` if this one begins as it does"
+        )
+    position = state.get("position")
+    if isinstance(position, bool) or not isinstance(position, int):
+        raise UsageError(f"feed state: position {position!r}; expected a whole number")
+    if not 0 <= position <= plan.positions or not isinstance(state.get("digest"), str):
+        raise UsageError(f"feed state: position {position}, expected 0 to {plan.positions}")
+    return position
+
+
+def _collate(samples: list[Sample]) -> dict[str, Any]:
+    names = ("input_ids", "labels", "position_ids", "loss_mask", "provenance")
+    batch: dict[str, Any] = {
+        name: np.stack([sample[name] for sample in samples])  # type: ignore[literal-required]
+        for name in names
+    }
+    size = batch["input_ids"].shape[1]
+    edges = [sample["cu_seqlens"][1:] + i * size for i, sample in enumerate(samples)]
+    batch["cu_seqlens"] = np.concatenate([np.zeros(1, np.int32), *edges]).astype(np.int32)
+    return batch

@@ -1,0 +1,301 @@
+"""A compiled plan: opened in O(1), asked in O(1), needing numpy and the standard library alone.
+
+On disk, `<plan id>/`: `plan.json` (canonical; its digest is the id and covers the arrays') and
+
+    documents.npy        uint32[d, 3]  shard, document in the shard, tokens; the whole catalogue
+    ids.npy              uint8[d, 16]  document ids          sources.npy  uint32[d]  into `sources`
+    lane-<k>.windows.npy uint64[w + 1] offsets into pieces
+    lane-<k>.pieces.npy  uint32[p, 3]  row of documents, first token in it, tokens
+    lane-<k>.by_document.npy uint32[p] pieces by (document, start): the way back
+    stage-<k>.ledger.npy int64[blocks + 1, slices]  windows given before each block edge
+
+A *lane* is a slice at one sequence length and packing. A *position* is a slot in the sequence of
+all stages. Position -> stage -> block; the block's slots are permuted; the ledger turns a slot into
+(lane, ordinal); ordinal = epoch * windows + r; the epoch's permutation turns r into a window. Each
+arrow is a bijection, so a document leads back to its positions. Ordinals of a lane run on through
+the stages that share it: a later stage goes on where an earlier one stopped.
+
+Nothing above a stage depends on a later one, so changing a later stage leaves earlier positions
+as they are (`prefix_digest`). Measured figures: benchmarks/feed.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..documents.errors import DamagedError, FormatError, StopError, UsageError
+from ..documents.fingerprint import file_digest
+from .order import NAME, Permutation, check_vectors, permutation
+
+FORMAT: Final = 1
+ROW: Final = ("position", "stage", "slice", "lane", "epoch", "window")  # columns of `Plan.rows`
+
+
+class Slot(NamedTuple):
+    """One position resolved; ordinals into `Plan.stages`, `Plan.slices`, `Plan.lanes`."""
+
+    position: int
+    stage: int
+    slice: int
+    lane: int
+    epoch: int
+    window: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lane:
+    """A slice at one sequence length and packing; `windows` of them make an epoch."""
+
+    slice: str
+    sequence_length: int
+    packing: str
+    windows: int
+    pieces: int
+    documents: int
+    tokens: int  # real ones, end-of-document tokens included
+
+    def order(self, seed: int, epoch: int) -> Permutation:
+        """The order of the lane's windows in one epoch."""
+        return permutation(
+            self.windows, seed, "epoch", self.slice, self.sequence_length, self.packing, epoch
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stage:
+    """One stage as compiled; lists run over its slices, sorted by name."""
+
+    name: str
+    first: int  # its first position
+    windows: int
+    sequence_length: int
+    packing: str
+    mask: str
+    global_batch: int
+    first_step: int  # by the plan's own batches
+    asked_tokens: int
+    slices: list[str]
+    weights: list[str]  # as asked
+    shares: list[int]  # as planned, of 2**32
+    lanes: list[int]
+    before: list[int]  # ordinal in each lane at which this stage starts
+    max_epochs: list[int]
+
+
+class Plan:
+    """A plan folder; see the module's head. Safe to share between threads and to fork."""
+
+    def __init__(self, folder: Path, content: dict[str, Any]) -> None:
+        self.folder = folder
+        self.content = content
+        self.id: str = folder.name
+        self.seed: int = content["seed"]
+        self.block: int = content["block"]
+        self.positions: int = content["positions"]
+        self.lanes = [Lane(**lane) for lane in content["lanes"]]
+        self.stages = [Stage(**stage) for stage in content["stages"]]
+        self.slices: list[str] = sorted(content["slices"])
+        self.shards: list[str] = [shard["name"] for shard in content["shards"]]
+        self.sources: list[str | None] = content["sources"]
+        self.documents = self._array("documents")
+        self.ids = self._array("ids")
+        self.document_sources = self._array("sources")
+        self.ledgers = [self._array(f"stage-{k}.ledger") for k in range(len(self.stages))]
+        self.windows = [self._array(f"lane-{k}.windows") for k in range(len(self.lanes))]
+        self.pieces = [self._array(f"lane-{k}.pieces") for k in range(len(self.lanes))]
+        self.by_document = [self._array(f"lane-{k}.by_document") for k in range(len(self.lanes))]
+        self._slice_of = [self.slices.index(lane.slice) for lane in self.lanes]
+
+    @staticmethod
+    def open(folder: Path | str, *, verify: bool = False) -> Plan:
+        """Open a plan folder; `verify` hashes its arrays again (about 1 s per GB).
+
+        UsageError when there is no plan, FormatError, DamagedError naming the file, StopError when
+        this version would give another order.
+        """
+        folder = Path(folder).resolve()
+        path = folder / "plan.json"
+        if not path.is_file():
+            raise UsageError(f"{folder}: no plan.json here; expected a folder of `mix plan`")
+        data = path.read_bytes()
+        if plan_id(data) != folder.name:
+            raise DamagedError(
+                f"{path}: its content has digest {plan_id(data)}, its folder says {folder.name}; "
+                "compile the plan again"
+            )
+        content = json.loads(data)
+        if content.get("format") != FORMAT or content.get("order") != NAME:
+            found = (content.get("format"), content.get("order"))
+            raise FormatError(f"{path}: format, order {found}; this version reads {FORMAT, NAME}")
+        check_vectors(content["vectors"], str(path))
+        for name, array in content["arrays"].items():
+            file = folder / f"{name}.npy"
+            size = file.stat().st_size if file.is_file() else -1
+            if size != array["size"] or (verify and file_digest(file) != array["digest"]):
+                what = "is missing" if size < 0 else "differs from what plan.json says"
+                raise DamagedError(f"{file}: {what}; compile the plan again")
+        return Plan(folder, content)
+
+    def _array(self, name: str) -> np.ndarray:
+        return np.load(self.folder / f"{name}.npy", mmap_mode="r")
+
+    def stage_at(self, position: int) -> int:
+        """Ordinal of the stage that holds `position`; IndexError outside the plan."""
+        if 0 <= position < self.positions:
+            for k, stage in enumerate(self.stages):
+                if position < stage.first + stage.windows:
+                    return k
+        msg = f"position {position} is outside plan {self.id} of {self.positions} positions"
+        raise IndexError(msg)
+
+    def locate(self, position: int) -> Slot:
+        """What stands at `position`; the same as a row of `rows`, without arrays."""
+        k = self.stage_at(position)
+        stage = self.stages[k]
+        block, slot = divmod(position - stage.first, self.block)
+        edge, counts = self.block_counts(k, block)
+        j = self.block_order(k, block).forward(slot)
+        i = 0
+        while j >= counts[i]:
+            j -= int(counts[i])
+            i += 1
+        lane = stage.lanes[i]
+        epoch, r = divmod(stage.before[i] + int(edge[i]) + j, self.lanes[lane].windows)
+        window = self.lanes[lane].order(self.seed, epoch).forward(r)
+        return Slot(position, k, self._slice_of[lane], lane, epoch, window)
+
+    def rows(self, low: int, high: int) -> np.ndarray:
+        """int64[high - low, 6] with columns `ROW` for positions low..high-1."""
+        if not 0 <= low <= high <= self.positions:
+            msg = f"positions {low}..{high} are outside plan {self.id}: 0..{self.positions}"
+            raise IndexError(msg)
+        out = np.zeros((high - low, len(ROW)), dtype=np.int64)
+        out[:, 0] = np.arange(low, high)
+        ordinal = np.zeros(high - low, dtype=np.int64)
+        for k, block, begin, end in self._blocks(low, high):
+            stage = self.stages[k]
+            edge, counts = self.block_counts(k, block)
+            slots = np.arange(begin, end) - (stage.first + block * self.block)
+            j = self.block_order(k, block).forward(slots)
+            ends = np.cumsum(counts)
+            i = np.searchsorted(ends, j, side="right")
+            here = slice(begin - low, end - low)
+            out[here, 1] = k
+            out[here, 3] = np.array(stage.lanes)[i]
+            ordinal[here] = np.array(stage.before)[i] + edge[i] + j - (ends - counts)[i]
+        out[:, 2] = np.array(self._slice_of, dtype=np.int64)[out[:, 3]]
+        for lane in np.unique(out[:, 3]).tolist():
+            mine = np.flatnonzero(out[:, 3] == lane)
+            epochs, r = np.divmod(ordinal[mine], self.lanes[lane].windows)
+            out[mine, 4] = epochs
+            for epoch in np.unique(epochs).tolist():
+                now = epochs == epoch
+                order = self.lanes[lane].order(self.seed, epoch)
+                out[mine[now], 5] = order.forward(r[now])
+        return out
+
+    def _blocks(self, low: int, high: int) -> Iterator[tuple[int, int, int, int]]:
+        """(stage, block, first position, end) of each part of a block in low..high."""
+        while low < high:
+            k = self.stage_at(low)
+            stage = self.stages[k]
+            block = (low - stage.first) // self.block
+            size = min(self.block, stage.windows - block * self.block)
+            end = min(high, stage.first + block * self.block + size)
+            yield k, block, low, end
+            low = end
+
+    def block_counts(self, stage: int, block: int) -> tuple[np.ndarray, np.ndarray]:
+        """Windows of each slice before a block of a stage, and in it: int64[slices] each."""
+        edges = np.asarray(self.ledgers[stage][block : block + 2])
+        return edges[0], edges[1] - edges[0]
+
+    def block_order(self, stage: int, block: int) -> Permutation:
+        """The order of the slots of a block."""
+        size = min(self.block, self.stages[stage].windows - block * self.block)
+        return permutation(size, self.seed, "block", stage, block)
+
+    def window_pieces(self, lane: int, window: int) -> np.ndarray:
+        """uint32[k, 3] pieces of a window: row of `documents`, first token, tokens."""
+        low, high = self.windows[lane][window : window + 2].tolist()
+        return np.asarray(self.pieces[lane][low:high])
+
+    def steps(self, global_batch: int | None = None) -> int:
+        """Optimizer steps of the whole plan; the last may be short with a batch of one's own."""
+        if global_batch is None:
+            last = self.stages[-1]
+            return last.first_step + last.windows // last.global_batch
+        return -(-self.positions // global_batch)
+
+    def step_span(self, step: int, global_batch: int | None = None) -> tuple[int, int]:
+        """Positions [low, high) of a step: step * G onwards, or by the plan's own batches."""
+        if not 0 <= step < self.steps(global_batch):
+            last = self.steps(global_batch) - 1
+            raise UsageError(f"step {step} is outside plan {self.id}; expected 0 to {last}")
+        if global_batch is not None:
+            return step * global_batch, min((step + 1) * global_batch, self.positions)
+        stage = next(s for s in reversed(self.stages) if s.first_step <= step)
+        low = stage.first + (step - stage.first_step) * stage.global_batch
+        return low, low + stage.global_batch
+
+    def step_of(self, position: int, global_batch: int | None = None) -> int:
+        """The step that reads `position`; the inverse of `step_span`."""
+        if global_batch is not None:
+            return position // global_batch
+        stage = self.stages[self.stage_at(position)]
+        return stage.first_step + (position - stage.first) // stage.global_batch
+
+    def prefix_digest(self, position: int) -> str:
+        """Digest of the first `position` slots with all that their windows hold, by id.
+
+        Equal for two plans when training on either up to there is the same. O(position).
+        """
+        hasher = hashlib.blake2b(digest_size=16)
+        shards = [(shard["name"], shard["digest"]) for shard in self.content["shards"]]
+        for low in range(0, position, 1 << 16):
+            for _, k, _, lane, epoch, window in self.rows(low, min(low + (1 << 16), position)):
+                stage = self.stages[k]
+                what = [stage.name, stage.sequence_length, stage.mask, self.lanes[lane].slice]
+                hasher.update(json.dumps([*what, int(epoch), int(window)]).encode())
+                for row, start, length in self.window_pieces(lane, window).tolist():
+                    shard, document, _ = self.documents[row].tolist()
+                    piece = [*shards[shard], document, self.ids[row].tobytes().hex(), start, length]
+                    hasher.update(json.dumps(piece).encode())
+        return hasher.hexdigest()
+
+    def steps_of_document(
+        self, shard: str, document: int, global_batch: int | None = None
+    ) -> list[Any]:
+        """`trace.steps_of_document`."""
+        from .trace import steps_of_document
+
+        return steps_of_document(self, shard, document, global_batch)
+
+
+def plan_id(data: bytes) -> str:
+    """16 hex digits that name a plan: BLAKE2b of plan.json, which names each array's digest."""
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def same_order_or_stop(plan: Plan, position: int, digest: str) -> None:
+    """StopError unless the slots around `position` are those that `digest` was taken of."""
+    if state_digest(plan, position) != digest:
+        raise StopError(
+            f"plan {plan.id}: the windows around position {position} are not those that were "
+            "trained on when the state was saved; the state is damaged, or was made by another "
+            "version of gristmill"
+        )
+
+
+def state_digest(plan: Plan, position: int) -> str:
+    """Digest of (plan, position, the slots within 8 of it): O(1), the same on every rank."""
+    rows = plan.rows(max(0, position - 8), min(plan.positions, position + 8))
+    data = f"{plan.id} {position} ".encode() + np.ascontiguousarray(rows, dtype="<i8").tobytes()
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
