@@ -1,1 +1,16 @@
 """Stored bytes to records, with every byte accounted for."""
+
+from .account import ReadAccount, ReadOptions
+from .extents import Extent, expand, group_extents, plan_extents
+from .read import read_extent, reread
+
+__all__ = [
+    "Extent",
+    "ReadAccount",
+    "ReadOptions",
+    "expand",
+    "group_extents",
+    "plan_extents",
+    "read_extent",
+    "reread",
+]

@@ -1,0 +1,214 @@
+"""Parquet: row groups as they stand, rows in bounded batches, sizes looked at before decoding.
+
+A row's span is the UTF-8 and binary bytes of its top-level columns, known before Python sees them;
+the account's decoded bytes are the same sum taken by Arrow over whole batches.
+String columns are read as dictionaries, so one giant value that a million rows share stays one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ...documents.records import Locator, Loss, Record
+from .account import ReadAccount, ReadOptions
+from .jsonl import make_record
+
+MAGIC = b"PAR1"
+_BATCH = 8 << 20  # decoded bytes per batch that are aimed at
+_BAD = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, OverflowError)
+
+
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """Open a file with its strings as dictionaries; raises one of `pa.ArrowException`, OSError."""
+    with pq.ParquetFile(path) as probe:
+        schema = probe.schema_arrow
+        names = [f.name for f in schema if _is_text(f.type)]
+    return pq.ParquetFile(
+        path, read_dictionary=names, memory_map=False, page_checksum_verification=True
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def group_starts(file: pq.ParquetFile) -> list[int]:
+    """Where each row group starts in the file, bytes; not ascending in odd files."""
+    starts = []
+    for index in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(index)
+        offsets = []
+        for c in range(group.num_columns):
+            column = group.column(c)
+            offsets.append(column.data_page_offset)
+            if column.has_dictionary_page and column.dictionary_page_offset:
+                offsets.append(column.dictionary_page_offset)
+        starts.append(min(offsets, default=0))
+    return starts
+
+
+def read_parquet(
+    path: Path, name: str, start: int, end: int, account: ReadAccount, options: ReadOptions
+) -> Iterator[Record | Loss]:
+    """Rows of the row groups that start in [start, end) of the file."""
+    try:
+        file = open_parquet(path)
+        starts = group_starts(file)
+    except _BAD as error:
+        account.damaged += end - start
+        cut = _tail(path) != MAGIC
+        reason = "truncated_stream" if cut else "corrupt_member"
+        detail = "the footer is missing" if cut else f"Parquet footer: {error}"[:200]
+        yield Loss(locator=Locator(name, start), reason=reason, detail=detail)
+        return
+    account.members += end - start
+    with file:
+        for index, offset in enumerate(starts):
+            if start <= offset < end:
+                yield from _group(file, index, Locator(name, offset), account, options)
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-4, 2)
+        return file.read(4)
+
+
+def _group(
+    file: pq.ParquetFile, index: int, at: Locator, account: ReadAccount, options: ReadOptions
+) -> Iterator[Record | Loss]:
+    rows = file.metadata.row_group(index).num_rows
+    wrong = _schema_fault(file, options)
+    if wrong:
+        yield Loss(locator=at, reason="bad_schema", detail=f"{rows} rows: {wrong}")
+        return
+    size = _decoded_size(file, index)
+    if rows and size // rows > options.max_record_bytes:
+        detail = f"{rows} rows of {size // rows} bytes on average; not decoded"
+        yield Loss(locator=at, reason="too_large", detail=detail)
+        return
+    batch_rows = max(1, min(1024, _BATCH * rows // max(1, size)))
+    done = 0
+    try:
+        for batch in file.iter_batches(batch_size=batch_rows, row_groups=[index]):
+            spans, total = _spans(batch)
+            account.decoded_bytes += total
+            for row, span in enumerate(spans):
+                locator = Locator(at.file, at.offset, done + row, span)
+                yield _row(batch, row, locator, options)
+            done += batch.num_rows
+    except _BAD as error:
+        detail = f"{rows - done} of {rows} rows: {error}"[:300]
+        yield Loss(
+            locator=Locator(at.file, at.offset, done, 0), reason="corrupt_member", detail=detail
+        )
+        return
+    if done != rows:
+        detail = f"the footer states {rows} rows, {done} were there"
+        yield Loss(
+            locator=Locator(at.file, at.offset, done, 0), reason="corrupt_member", detail=detail
+        )
+
+
+def _decoded_size(file: pq.ParquetFile, index: int) -> int:
+    """Uncompressed bytes of the row group, as its footer states them."""
+    group = file.metadata.row_group(index)
+    return sum(max(0, group.column(c).total_uncompressed_size) for c in range(group.num_columns))
+
+
+def _schema_fault(file: pq.ParquetFile, options: ReadOptions) -> str:
+    if options.text_field is None:
+        return ""
+    schema = file.schema_arrow
+    names = schema.names
+    if names.count(options.text_field) != 1:
+        found = ", ".join(names)[:200]
+        return f"expected one column {options.text_field!r}, found columns {found}"
+    kind = schema.field(options.text_field).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (_is_text(kind) or pa.types.is_null(kind)):
+        return f"column {options.text_field!r}: expected strings, found {kind}"
+    return ""
+
+
+def _spans(batch: pa.RecordBatch) -> tuple[list[int], int]:
+    """String and binary bytes of each row, and their sum over the batch."""
+    spans = np.zeros(batch.num_rows, np.int64)
+    total = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            if not _is_text(column.dictionary.type):
+                continue
+            sizes = pc.binary_length(column.dictionary)
+            sizes = pc.take(sizes, column.indices)
+        elif _is_text(column.type):
+            sizes = pc.binary_length(column)
+        else:
+            continue
+        total += pc.sum(sizes).as_py() or 0
+        spans += pc.fill_null(sizes, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return spans.tolist(), total
+
+
+def _row(batch: pa.RecordBatch, row: int, locator: Locator, options: ReadOptions) -> Record | Loss:
+    if locator.span > options.max_record_bytes:
+        return Loss(locator=locator, reason="too_large", detail=f"{locator.span} bytes")
+    values: dict[str, Any] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            values[name] = plain_value(column[row].as_py(), binary=name != options.text_field)
+        except (UnicodeDecodeError, OverflowError, ValueError) as error:
+            reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "bad_schema"
+            return Loss(locator=locator, reason=reason, detail=f"column {name!r}: {error}"[:200])
+    return make_record(values, "", locator, options)
+
+
+def plain_value(value: Any, *, binary: bool = True) -> Any:
+    """A value as JSON can hold it. Bytes become text: hex, or UTF-8 for the text column."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex() if binary else value.decode()
+    if isinstance(value, dict):
+        return {str(k): plain_value(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(v) for v in value]
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return str(value)
+    return str(value)
+
+
+def reread_row(path: Path, locator: Locator, options: ReadOptions) -> Record | None:
+    """The row that `locator` names, or None."""
+    try:
+        with open_parquet(path) as file:
+            index = group_starts(file).index(locator.offset)
+            left = locator.inner
+            for batch in file.iter_batches(batch_size=64, row_groups=[index]):
+                if left < batch.num_rows:
+                    item = _row(batch, left, locator, options)
+                    return item if isinstance(item, Record) else None
+                left -= batch.num_rows
+    except _BAD:
+        return None
+    return None

@@ -1,0 +1,135 @@
+"""zstd: frames are walked by their block headers first, so each has its end before it is decoded.
+
+The walk reads 3 bytes a block of at most 128 KiB; it makes offsets exact, tells a cut frame from a
+broken one (a reader of the library returns both as a short read), and splits files at no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import zstandard
+
+from .account import ReadAccount
+from .stored import CLOSE, Event, Fault, Open, Stored
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+_READ = 128 << 10  # bytes decoded at once: one block
+_WINDOW = 128 << 20  # largest window that a frame may ask for (zstd --long=27)
+
+
+def skippable(head: bytes) -> bool:
+    """Whether a skippable frame (0x184D2A50 to 5F) starts with `head`."""
+    return len(head) >= 4 and head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50
+
+
+def starts(stored: Stored, at: int) -> bool:
+    """Whether a frame of either kind starts at `at`."""
+    head = bytes(stored.view(at, 4))
+    return head == MAGIC or skippable(head)
+
+
+def frame_end(stored: Stored, at: int) -> tuple[int, str]:
+    """Where the frame at `at` ends, and "" or a fault's reason (RFC 8878, 3.1)."""
+    head = bytes(stored.view(at, 18))
+    if skippable(head):
+        if len(head) < 8:
+            return stored.end, "truncated_stream"
+        end = at + 8 + int.from_bytes(head[4:8], "little")
+        return (end, "") if end <= stored.end else (stored.end, "truncated_stream")
+    if len(head) < 5:
+        return stored.end, "truncated_stream"
+    flags = head[4]
+    single = flags >> 5 & 1
+    sizes = (single, 2, 4, 8)[flags >> 6] + (0, 1, 2, 4)[flags & 3] + (0 if single else 1)
+    if flags & 8:  # reserved bit
+        return at, "corrupt_member"
+    inside = at + 5 + sizes
+    while True:
+        block = bytes(stored.view(inside, 3))
+        if len(block) < 3:
+            return stored.end, "truncated_stream"
+        word = int.from_bytes(block, "little")
+        kind, size = word >> 1 & 3, word >> 3
+        if kind == 3 or size > _READ:
+            return at, "corrupt_member"
+        inside += 3 + (1 if kind == 1 else size)
+        if word & 1:
+            break
+    inside += 4 if flags & 4 else 0
+    return (inside, "") if inside <= stored.end else (stored.end, "truncated_stream")
+
+
+def find_frame(stored: Stored, at: int) -> int:
+    """The next frame at or after `at` whose headers make sense, or the end of the extent."""
+    while (at := stored.find(MAGIC, at)) >= 0:
+        if frame_end(stored, at)[1] != "corrupt_member":
+            return at
+        at += 1
+    return stored.end
+
+
+def decode_frames(stored: Stored, account: ReadAccount) -> Iterator[Event]:
+    """Every frame of the extent in order, damage as `Fault`."""
+    at = stored.start
+    while at < stored.end:
+        after = stored.skip_nuls(at)
+        account.padding += after - at
+        at = after
+        if at >= stored.end:
+            return
+        end, reason = frame_end(stored, at) if starts(stored, at) else (at, "corrupt_member")
+        if not reason and skippable(bytes(stored.view(at, 4))):
+            account.padding += end - at
+            at = end
+            continue
+        yield Open(at)
+        detail = {"": "", "truncated_stream": "the zstd frame has no end"}.get(
+            reason, "no sound zstd frame where one should start"
+        )
+        if starts(stored, at):
+            broken = yield from one_frame(stored, at, end if end > at else stored.end)
+            # A broken frame beats a cut one only when another frame follows.
+            if broken and reason != "truncated_stream":
+                reason, detail = "corrupt_member", broken
+        if not reason:
+            account.members += end - at
+            yield CLOSE
+        else:
+            trusted = end > at and reason == "corrupt_member"  # headers sound, contents not
+            if not (trusted and (end == stored.end or starts(stored, end))):
+                end = find_frame(stored, at + 4)
+            if end < stored.end:
+                reason = "corrupt_member"
+            account.damaged += end - at
+            yield Fault(reason, detail, at)
+        at = end
+
+
+class _Span:
+    """The stored bytes of one frame as a file."""
+
+    def __init__(self, stored: Stored, at: int, end: int) -> None:
+        self._stored = stored
+        self._at = at
+        self._end = end
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes."""
+        left = self._end - self._at
+        data = bytes(self._stored.view(self._at, left if size < 0 else min(size, left)))
+        self._at += len(data)
+        return data
+
+
+def one_frame(stored: Stored, at: int, end: int) -> Generator[bytes, None, str]:
+    """Decode the frame in [at, end). Returns what was wrong, or ""."""
+    library = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    source = _Span(stored, at, end)
+    reader = library.stream_reader(source, read_size=_READ, read_across_frames=False)  # type: ignore[arg-type]
+    try:
+        while out := reader.read(_READ):
+            yield out
+    except zstandard.ZstdError as error:
+        return f"zstd: {error}"
+    return ""

@@ -1,0 +1,222 @@
+"""One extent to records, losses and skips; one record again from its locator.
+
+    stored bytes -> codec (members, frames) -> Stream (window, positions) -> framer -> hold -> out
+
+FastWARC is not used. On four WET shards (see benchmarks/readers.py) it is about as fast as this
+reader, but it stops without a word at an empty member or padding, reads a wrong Content-Length
+over the next record, loses records with LF header lines, and has no offsets inside a member.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...documents.errors import StopError
+from ...documents.records import Locator, Loss, Record, Skip
+from .account import ReadAccount, ReadOptions
+from .columns import MAGIC, read_parquet, reread_row
+from .extents import Extent
+from .frames import decode_frames
+from .jsonl import frame_jsonl, parse_line
+from .members import Codec, decode_members
+from .sniff import PROBE, codec_of, foreign, kind_of
+from .stored import Event, Stored
+from .stream import Stream
+from .warc import Framed, frame_warc
+
+Item = Record | Loss | Skip
+Framer = Callable[[Stream, ReadOptions], Iterator[Framed]]
+
+
+def read_extent(
+    root: Path, extent: Extent, account: ReadAccount, **options: Any
+) -> Iterator[Record | Loss | Skip]:
+    """Read `extent` under `root`; `options` are the fields of `ReadOptions`.
+
+    Damage comes out as `Loss`, never as an exception. After `max_faults` damaged records in a row
+    StopError names the file and what to do; UsageError names an unknown option.
+    The account balances (`account.check()`) once the iterator is used up.
+    """
+    return _checked(root, extent, account, ReadOptions.of(options))
+
+
+def _checked(
+    root: Path, extent: Extent, account: ReadAccount, given: ReadOptions
+) -> Iterator[Item]:
+    account.stored_bytes += extent.end - extent.start
+    in_a_row = 0
+    for item in _items(root, extent, account, given):
+        account.book(item)
+        in_a_row = in_a_row + 1 if isinstance(item, Loss) and item.kind == "fault" else 0
+        yield item
+        if in_a_row >= given.max_faults and isinstance(item, Loss):
+            msg = (
+                f"{extent.file}: {in_a_row} damaged records in a row, the last one at byte "
+                f"{item.locator.offset} + {item.locator.inner}: {item.reason} ({item.detail}). "
+                "Fetch the file again, check the source's reader options (text_field), or run "
+                "with `--without` this shard to go on without it."
+            )
+            raise StopError(msg)
+
+
+def _items(root: Path, extent: Extent, account: ReadAccount, given: ReadOptions) -> Iterator[Item]:
+    path = root / extent.file
+    if extent.end <= extent.start:
+        return
+    if _is_parquet(path):
+        yield from read_parquet(path, extent.file, extent.start, extent.end, account, given)
+        return
+    with Stored(path, extent.start, extent.end) as stored:
+        stream = _open(stored, extent.file, account)
+        yield from _hold(stream, given)
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == MAGIC
+
+
+def _open(stored: Stored, name: str, account: ReadAccount) -> Stream:
+    codec = codec_of(stored)
+    if isinstance(codec, Codec):
+        return Stream(decode_members(stored, codec, account), name, account, None)
+    if codec == "zstd":
+        return Stream(decode_frames(stored, account), name, account, None)
+    events: Iterator[Event] = _plain(stored, account)
+    return Stream(events, name, account, stored.start)
+
+
+def _plain(stored: Stored, account: ReadAccount) -> Iterator[Event]:
+    for data in stored.plain():
+        account.members += len(data)
+        yield data
+
+
+def _framed(stream: Stream, given: ReadOptions) -> Iterator[Framed | int]:
+    """Items of the whole stream; after a fault, the position from which they are not trusted."""
+    framer: Framer | None = None
+    while True:
+        if framer is None and stream.fill(1):
+            stream.fill(PROBE)
+            kind = kind_of(stream.buf[stream.at : stream.at + PROBE])
+            if kind is not None:
+                framer = frame_warc if kind == "warc" else frame_jsonl
+            elif stream.fault is None:
+                yield _unknown(stream)
+        if framer is not None:
+            yield from framer(stream, given)
+        if stream.fault is not None:
+            start = stream.position
+            locator = stream.locate(start, stream.available)
+            fault, doubtful = stream.take_fault()
+            stream.at = len(stream.buf)
+            loss = Loss(
+                locator=locator
+                if locator.span
+                else Locator(stream.file, fault.offset, locator.inner),
+                reason=fault.reason,
+                detail=fault.detail,
+            )
+            yield doubtful
+            yield stream.position, loss
+        elif not stream.fill(1) and stream.fault is None:
+            return
+
+
+def _unknown(stream: Stream) -> Framed:
+    """Pass over a stream of no known kind up to the next fault or the end."""
+    start = stream.position
+    where = stream.locate(start)
+    detail = foreign(stream.buf[stream.at : stream.at + 64])
+    while True:
+        stream.at = len(stream.buf)
+        if not stream.fill(1):
+            break
+    span = stream.position - start
+    locator = Locator(where.file, where.offset, where.inner, span)
+    return stream.position, Loss(locator=locator, reason="unknown_format", detail=detail)
+
+
+def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
+    """Let items go once the decoder has proven them; what a fault casts doubt on is one loss."""
+    held: deque[Framed] = deque()
+    doubtful: int | None = None
+    for framed in _framed(stream, given):
+        if isinstance(framed, int):
+            doubtful = framed
+            continue
+        held.append(framed if doubtful is None else _merge(held, framed, doubtful))
+        doubtful = None
+        trusted = stream.trusted
+        while held and held[0][0] <= trusted:
+            yield held.popleft()[1]
+    for _, item in held:
+        yield item
+
+
+def _merge(held: deque[Framed], fault: Framed, doubtful: int) -> Framed:
+    end, loss = fault
+    if not isinstance(loss, Loss):
+        return fault
+    count = span = 0
+    first: Locator | None = None
+    while held and held[-1][0] > doubtful:
+        item = held.pop()[1]
+        count += item.records if isinstance(item, Skip) else 1
+        if isinstance(item, Skip):
+            span += item.span
+        else:
+            span += item.locator.span
+            first = item.locator
+    if not count and not span:
+        return fault
+    at = first or loss.locator
+    locator = Locator(at.file, at.offset, at.inner, span + loss.locator.span)
+    detail = f"{loss.detail}; {count} records before it in the member are not trusted"
+    return end, Loss(locator=locator, reason=loss.reason, detail=detail)
+
+
+def reread(root: Path, locator: Locator, **options: Any) -> Record | None:
+    """The record at `locator` once more, or None when it is no record (any more).
+
+    Costs decoding from `locator.offset`: one WARC member, or up to `inner` bytes of a large one.
+    Of a locator that covers several lines (a repository bundle) the first comes back.
+    """
+    given = ReadOptions.of(options)
+    path = root / locator.file
+    if _is_parquet(path):
+        return reread_row(path, locator, given)
+    size = path.stat().st_size
+    if not 0 <= locator.offset < size:
+        return None
+    with Stored(path, locator.offset, size) as stored:
+        stream = _open(stored, locator.file, ReadAccount())
+        if not _skip(stream, locator.inner) or not stream.fill(locator.span):
+            return None
+        data = stream.buf[stream.at : stream.at + locator.span]
+    if kind_of(data[:PROBE]) == "warc":
+        one = Stream(iter([data]), locator.file, ReadAccount(), locator.offset)
+        for _, item in frame_warc(one, given):
+            if isinstance(item, Record):
+                return _placed(item, locator)
+        return None
+    item = parse_line(data.partition(b"\n")[0], locator, given)
+    return item if isinstance(item, Record) else None
+
+
+def _placed(record: Record, locator: Locator) -> Record:
+    names = ("body", "text", "media_type", "charset", "url", "date", "identity", "fields")
+    return Record(locator=locator, **{n: getattr(record, n) for n in names})
+
+
+def _skip(stream: Stream, count: int) -> bool:
+    while count:
+        if not stream.fill(1):
+            return False
+        step = min(count, stream.available)
+        stream.at += step
+        count -= step
+    return True

@@ -1,0 +1,66 @@
+"""What a file is, by its bytes and never by its name."""
+
+from __future__ import annotations
+
+from .frames import find_frame
+from .frames import starts as frame_starts
+from .members import CODECS, Codec
+from .stored import Stored
+from .warc import HEADER
+
+PROBE = 64 << 10  # decoded bytes that say what a stream holds
+_SEARCH = 1 << 20  # stored bytes searched for a member when the start is damaged
+_BOM = b"\xef\xbb\xbf"
+_FOREIGN = (
+    (b"PK\x03\x04", "a ZIP archive: unpack it"),
+    (b"filedesc:", "an ARC archive: convert it with `warcio recompress`"),
+    (b"\xff\xfe", "UTF-16: convert it to UTF-8"),
+    (b"\xfe\xff", "UTF-16: convert it to UTF-8"),
+    (b"%PDF", "a PDF"),
+    (b"\x04\x22\x4d\x18", "lz4: compress it with zstd"),
+    (b"ARROW1", "an Arrow file: write it as Parquet"),
+)
+
+
+def codec_of(stored: Stored) -> Codec | str:
+    """The codec of the extent: one of CODECS, "zstd" or "plain"."""
+    at = stored.skip_nuls(stored.start)
+    if frame_starts(stored, at):
+        return "zstd"
+    for codec in CODECS:
+        if codec.starts(stored, at):
+            return codec
+    head = bytes(stored.view(stored.start, PROBE))
+    if kind_of(head) is not None or head.startswith(tuple(m for m, _ in _FOREIGN)):
+        return "plain"
+    # The first member's header may be what is damaged: look for a sound one behind it.
+    near = bytes(stored.view(stored.start, _SEARCH))
+    if b"\x28\xb5\x2f\xfd" in near:
+        at = find_frame(stored, stored.start)
+        if at < stored.start + _SEARCH:
+            return "zstd"
+    for codec in CODECS:
+        if codec.magic in near and codec.find(stored, stored.start) < (stored.start + _SEARCH):
+            return codec
+    return "plain"
+
+
+def kind_of(head: bytes) -> str | None:
+    """`warc`, `jsonl` or None for the first decoded bytes of a stream."""
+    start = head.removeprefix(_BOM).lstrip(b" \t\r\n")
+    if start.startswith(b"WARC/"):
+        return "warc"
+    if not start or start[:1] in {b"{", b"["}:  # empty so far: blank lines
+        return "jsonl"
+    if b"\n{" in head:  # the first line may be damaged
+        warc = HEADER.search(head)
+        return "warc" if warc and warc.start() < head.find(b"\n{") else "jsonl"
+    return "warc" if HEADER.search(head) else None
+
+
+def foreign(head: bytes) -> str:
+    """What an unknown stream seems to be, for the books."""
+    for magic, name in _FOREIGN:
+        if head.startswith(magic):
+            return name
+    return f"neither WARC nor JSONL nor Parquet; it starts with {head[:24]!r}"

@@ -1,0 +1,110 @@
+"""What a framed WARC record is to the mill: a record to convert, a loss, or bytes to pass over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ...documents.records import Locator, Loss, Record, Skip
+from .http import HttpError, decode_body, parse_head
+
+HTML = frozenset({"text/html", "application/xhtml+xml"})
+_UNTYPED = frozenset({"", "application/octet-stream", "unk", "unknown", "no-type"})
+_LOOKS_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*|<\?xml[^>]*>\s*)*"
+    rb"<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:+-]{1,40})", re.IGNORECASE)
+_MIME = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,40}/[a-z0-9][a-z0-9.+_-]{0,60}")
+_KNOWN = frozenset({"warcinfo", "request", "metadata", "revisit", "continuation"})
+# HTTP headers that later stages ask for: opt-out signals, dates, languages
+_KEPT = (
+    "x-robots-tag",
+    "tdm-reservation",
+    "tdm-policy",
+    "last-modified",
+    "content-language",
+    "link",
+)
+
+
+def make_item(
+    headers: Mapping[str, str], data: bytes, begin: int, end: int, locator: Locator, limit: int
+) -> Record | Loss | Skip:
+    """The content is data[begin:end]; a skipped one is never copied."""
+    kind = headers.get("warc-type", "").lower()
+    if kind not in {"response", "conversion", "resource"}:
+        return Skip(reason=kind if kind in _KNOWN else "other_type", span=locator.span)
+    if headers.get("warc-segment-number", "1") != "1" or "warc-segment-total-length" in headers:
+        return Loss(locator=locator, reason="segmented", kind="dropped")
+    if kind == "conversion":
+        return _conversion(headers, data, begin, end, locator)
+    url = headers.get("warc-target-uri", "").strip("<>")
+    stated = headers.get("content-type", "").lower()
+    fields: dict[str, object] = {"warc_type": kind}
+    if "warc-truncated" in headers:
+        fields["truncated"] = headers["warc-truncated"]
+    coded: Mapping[str, str] = {}
+    content_type = stated
+    if kind == "response":
+        if not stated.startswith("application/http") and not data.startswith(b"HTTP/", begin):
+            scheme = url.partition(":")[0].lower()
+            return Skip(reason="dns" if scheme == "dns" else "not_http", span=locator.span)
+        content = data[begin:end]
+        try:
+            status, coded, start = parse_head(content)
+        except HttpError as error:
+            return Loss(locator=locator, reason=error.args[0], detail=error.args[1])
+        if status != 200:
+            return Loss(locator=locator, reason="http_status", detail=str(status), kind="dropped")
+        begin, data = start, content
+        end = len(content)
+        content_type = coded.get("content-type", "")
+        fields["status"] = status
+        fields |= {k: coded[k] for k in _KEPT if k in coded}
+    media = content_type.partition(";")[0].strip().lower()
+    if media not in HTML and media not in _UNTYPED:
+        named = media if _MIME.fullmatch(media) else "invalid"
+        return Skip(reason=f"mime:{named}", span=locator.span)
+    try:
+        body = decode_body(coded, data[begin:end], limit)
+    except HttpError as error:
+        return Loss(locator=locator, reason=error.args[0], detail=error.args[1])
+    if media not in HTML:
+        if not _LOOKS_HTML.match(body, 0, 4096):
+            return Skip(reason=f"mime:{media if '/' in media else 'none'}", span=locator.span)
+        media = "text/html"
+    charset = _CHARSET.search(content_type)
+    return Record(
+        locator=locator,
+        body=body,
+        media_type=media,
+        charset=charset[1] if charset else "",
+        url=url or None,
+        date=headers.get("warc-date"),
+        identity=headers.get("warc-record-id"),
+        fields=fields,
+    )
+
+
+def _conversion(
+    headers: Mapping[str, str], data: bytes, begin: int, end: int, locator: Locator
+) -> Record | Loss:
+    try:
+        text = str(memoryview(data)[begin:end], "utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"byte {error.start} of the content: {error.reason}"
+        return Loss(locator=locator, reason="invalid_utf8", detail=detail)
+    fields: dict[str, object] = {"warc_type": "conversion"}
+    languages = headers.get("warc-identified-content-language")
+    if languages:
+        fields["languages"] = languages
+    return Record(
+        locator=locator,
+        text=text,
+        url=headers.get("warc-target-uri", "").strip("<>") or None,
+        date=headers.get("warc-date"),
+        identity=headers.get("warc-record-id"),
+        fields=fields,
+    )
