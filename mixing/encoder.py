@@ -1,0 +1,353 @@
+"""Token ids at scan speed, equal to `tokenizers` or not at all.
+
+The engine is `fastokens`: 110-125 MB/s on one core, `tokenizers` does 3 (benchmarks/tokens.py).
+It is built *without* control tokens, so a literal `<|endoftext|>` in a text is plain text; `tokens`
+places control ids. Equality with `tokenizers` is proven on a fixed probe whenever an encoder is
+loaded (40 ms); what differs stops the run unless slow work is asked for. One thread: workers are
+processes. FASTOKENS_BPE_THREADS is read when the engine's pool starts, so it is set here, before
+the import (measured: 1.00 cores; RAYON_NUM_THREADS alone leaves it at 1.5 and more).
+
+Memory. One pre-token costs the engine 170 bytes for each of its bytes, and a batch some 10: texts
+go in by GROUP bytes, long ones in pieces, cut where no token of the known splits can stand on
+both sides (`_pieces`). Pieces leave a text's ids as they were: tests cut at every such place. Only
+a stretch of LONGEST bytes without one (a run of one letter, say) is cut anyway: there, and only
+there, ids can differ from those of `tokenizers`; they decode the same and are the same on every
+run. Without that rule such a stretch of 300 MB would take 50 GB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..documents.errors import ContractError, StopError, UsageError, did_you_mean
+from ..documents.text import text_view
+from .probe import PROBE, chained_pairs
+
+GROUP = 4 << 20  # bytes of text that go to the engine at once
+PIECE = 1 << 20  # bytes; longer texts are cut where it is safe
+LONGEST = 2 << 20  # bytes without a safe place after which a text is cut anyway
+OWN = Path(__file__).with_name("tokenizer.json")
+# The probe's ids under our own tokenizer: guards against both engines changing together.
+OWN_DIGEST = "c0c1c6ae80fb38ff631862768d44db94"
+OWN_GOLDEN = "61f69f8ba7b1af0a897f2ce98da7b47f"
+_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end▁of▁sentence|>", "[SEP]")
+
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _TAIL
+_O200K = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_QWEN2 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + _TAIL
+_SPLITS = (_GPT2, _CL100K, _O200K, _QWEN2)
+
+# Between these two no pre-token of _SPLITS can stand, and none looks ahead over them: whitespace
+# is followed by everything in them, but nothing before these places is whitespace. `'` is left out
+# after letters: contractions. Whitespace beyond ASCII begins with C2, E1, E2 or E3: left out before
+# a space. E5-E8 are Han throughout: letters.
+_CUT = re.compile(
+    rb"[A-Za-z](?=[\n\r\t -&(-@\[-`{-~])|[0-9](?=[\n A-Za-z])|[!-/:-@\[-`{-~](?= )"
+    rb"|[\xe5-\xe8][\x80-\xbf]{2}(?=[ \n]|\xe3\x80\x82|\xef\xbc\x8c)"
+    rb"|[\xc3-\xdf][\x80-\xbf](?= )|\xe0[\xa0-\xbf][\x80-\xbf](?= )"
+)
+
+_Flat = Callable[[list[str]], tuple[np.ndarray, np.ndarray]]  # ids uint32, int64 offsets
+
+
+class Part(NamedTuple):
+    """Ids of some rows in order, and where among them rows begin and end."""
+
+    ids: np.ndarray  # uint32
+    marks: np.ndarray  # int64 positions in `ids`, in order of rows: a row's begin, then its end
+    ends: np.ndarray  # bool, per mark: an end; a row that goes on in the next part has it there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """Text to ids with one tokenizer. Load it after a process has started, once in each."""
+
+    digest: str  # BLAKE2b-128 of the tokenizer file
+    engine: str  # name and version: `fastokens 0.3.5`
+    vocab_size: int  # greatest id + 1
+    eos_id: int  # ends every document
+    bos_id: int | None  # begins every document, where the tokenizer's own template says so
+    controls: frozenset[int] = field(repr=False)  # ids that no text gives
+    flat: _Flat = field(repr=False)
+    cuts: bool = field(repr=False)  # the split is one of those that `_CUT` is proven for
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Little-endian uint16 where every id fits, else uint32."""
+        return np.dtype("<u2" if self.vocab_size <= 1 << 16 else "<u4")
+
+    def parts(self, column: pa.Array | pa.ChunkedArray) -> Iterator[Part]:
+        """Encode a string column in parts of at most GROUP + LONGEST bytes of text.
+
+        Nulls are empty. ContractError names the row whose text is not UTF-8.
+        """
+        view = text_view(column)
+        offsets = view.offsets.tolist()
+        texts: list[str] = []
+        events: list[tuple[int, bool]] = []  # (pieces before it, is an end)
+        held = 0
+        for row in range(view.rows):
+            data = view.data[offsets[row] : offsets[row + 1]]
+            events.append((len(texts), False))
+            for start, stop in _pieces(data, PIECE if self.cuts else LONGEST):
+                try:
+                    texts.append(data[start:stop].tobytes().decode())
+                except UnicodeDecodeError as error:
+                    raise ContractError(
+                        f"row {row}: text is not UTF-8 at byte {start + error.start}; readers "
+                        "repair text before it is written"
+                    ) from error
+                held += stop - start
+                if held >= GROUP:
+                    yield self._part(texts, events)
+                    texts, events, held = [], [], 0
+            events.append((len(texts), True))
+        if events:
+            yield self._part(texts, events)
+
+    def _part(self, texts: list[str], events: list[tuple[int, bool]]) -> Part:
+        ids, starts = self.flat(texts)
+        pieces = np.fromiter((piece for piece, _ in events), np.int64, len(events))
+        ends = np.fromiter((end for _, end in events), np.bool_, len(events))
+        return Part(ids, starts[pieces], ends)
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids of all rows, `dtype`[tokens], and int64[rows + 1] offsets into them."""
+        ids, offsets, total = [], [np.zeros(1, np.int64)], 0
+        for part in self.parts(column):
+            ids.append(part.ids.astype(self.dtype))
+            offsets.append(part.marks[part.ends] + total)
+            total += len(part.ids)
+        return np.concatenate([np.empty(0, self.dtype), *ids]), np.concatenate(offsets)
+
+    def count(self, column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+        """Text tokens of each row, int64[rows]; null gives 0. Control ids are not in it."""
+        ends, total = [np.zeros(1, np.int64)], 0
+        for part in self.parts(column):
+            ends.append(part.marks[part.ends] + total)
+            total += len(part.ids)
+        return np.diff(np.concatenate(ends))
+
+
+def _pieces(data: np.ndarray, piece: int, longest: int | None = None) -> Iterator[tuple[int, int]]:
+    """Spans that cover `data` (uint8, UTF-8), each at least `piece` bytes but for the last.
+
+    A span ends at the first safe place after `piece` bytes, at the latest after `longest`
+    (default: LONGEST) of them, there at the end of a character.
+    """
+    longest = max(LONGEST if longest is None else longest, piece)
+    start = 0
+    while len(data) - start > piece:
+        found = _CUT.search(data, start + piece - 1, min(start + longest, len(data)))  # type: ignore[call-overload]
+        if found:
+            stop = found.end()
+        elif len(data) - start <= longest:
+            break
+        else:
+            stop = start + longest
+            while data[stop] & 0xC0 == 0x80:  # inside a character
+                stop += 1
+                if stop == len(data):
+                    break
+        if stop >= len(data):
+            break
+        yield start, stop
+        start = stop
+    if start < len(data):
+        yield start, len(data)
+
+
+def load_encoder(
+    path: Path | None = None,
+    *,
+    eos: str | None = None,
+    bos: bool | None = None,
+    allow_slow: bool = False,
+) -> Encoder:
+    """Load a `tokenizer.json` (None: our own) and prove its fast engine against `tokenizers`.
+
+    `eos` names the control token that ends a document, where the usual names do not find it. `bos`
+    says whether documents begin with the control token that the tokenizer's template asks for; it
+    must be said where there is one. UsageError: no such file or token, a template that documents
+    cannot keep. StopError: the engines differ (`allow_slow` goes on with `tokenizers` instead).
+
+    Control tokens leave the vocabulary, special or not; only added runs of whitespace stay, which
+    are text (GPT-NeoX).
+    """
+    import tokenizers
+
+    path = path or OWN
+    try:
+        raw = path.read_bytes()
+        full = json.loads(raw)
+        added = list(full.get("added_tokens") or [])
+    except (OSError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path} is not a readable tokenizer.json: {error}") from error
+    controls = {t["content"]: int(t["id"]) for t in added if t["special"] or t["content"].strip()}
+    kept = [t for t in added if t["content"] not in controls]
+    plain = full | {"added_tokens": kept, "truncation": None, "padding": None}
+    definition = json.dumps(plain | {"post_processor": None})
+    try:
+        # `tokenizers` numbers added tokens anew unless the model knows their ids.
+        for token in kept:
+            plain["model"]["vocab"][token["content"]] = token["id"]
+        reference = tokenizers.Tokenizer.from_str(json.dumps(plain))
+    except Exception as error:  # the library raises bare Exception
+        raise UsageError(f"{path} is not a tokenizer that `tokenizers` loads: {error}") from error
+
+    digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
+    eos_id = _eos(path, controls, eos)
+    bos_id = _bos(path, reference, eos_id, bos)
+    slow: _Flat = partial(_slow_flat, reference)
+    flat, engine = slow, f"tokenizers {tokenizers.__version__}"
+    try:
+        fast, version = _fast_flat(definition)
+        _prove(fast, slow)
+        flat, engine = fast, f"fastokens {version}"
+    except StopError as error:
+        if not allow_slow:
+            raise StopError(
+                f"{path}: {error}; ids must be those of `tokenizers`: take another version of "
+                "fastokens, or allow the slow engine (30 x slower)"
+            ) from error
+    _golden(path, digest, flat, set(controls.values()))
+    known = max(max(reference.get_vocab().values(), default=-1), *controls.values())
+    return Encoder(
+        digest=digest,
+        engine=engine,
+        vocab_size=known + 1,
+        eos_id=eos_id,
+        bos_id=bos_id,
+        controls=frozenset(controls.values()),
+        flat=flat,
+        cuts=not kept and full.get("normalizer") is None and _split_of(full) in _SPLITS,
+    )
+
+
+def _split_of(full: dict[str, Any]) -> str | None:
+    """Give the pattern of a byte-level pre-tokenizer, None where it is of another kind."""
+    match full.get("pre_tokenizer"):
+        case {"type": "ByteLevel", "use_regex": True, "add_prefix_space": False}:
+            return _GPT2
+        case {
+            "type": "Sequence",
+            "pretokenizers": [
+                {
+                    "type": "Split",
+                    "pattern": {"Regex": str(pattern)},
+                    "behavior": "Isolated",
+                    "invert": False,
+                },
+                {"type": "ByteLevel", "use_regex": False, "add_prefix_space": False},
+            ],
+        }:
+            return pattern
+    return None
+
+
+def _eos(path: Path, controls: dict[str, int], eos: str | None) -> int:
+    if eos is not None:
+        if eos not in controls:
+            raise UsageError(f"{path} has no control token {eos!r}{did_you_mean(eos, controls)}")
+        return controls[eos]
+    for name in _ENDS:
+        if name in controls:
+            return controls[name]
+    known = ", ".join(sorted(controls)[:20]) or "none"
+    raise UsageError(f"{path}: name the control token that ends a document (eos); it has: {known}")
+
+
+def _bos(path: Path, reference: Any, eos_id: int, bos: bool | None) -> int | None:
+    """Give the id that begins a document; refuse a template that asks for more than one."""
+    body = reference.encode("a", add_special_tokens=False).ids
+    whole = reference.encode("a", add_special_tokens=True).ids
+    at = next((n for n in range(len(whole)) if whole[n : n + len(body)] == body), None)
+    before, after = (whole[:at], whole[at + len(body) :]) if at is not None else (whole, [])
+    if at is None or len(before) > 1 or after not in ([], [eos_id]):
+        raise UsageError(
+            f"{path}: its template turns {body} into {whole}; a document can have one id before it "
+            f"and the end id {eos_id} after it"
+        )
+    if before and bos is None:
+        raise UsageError(
+            f"{path}: its template begins every document with {reference.id_to_token(before[0])!r}"
+            f" (id {before[0]}); say bos=True to write it, bos=False to leave it out"
+        )
+    if bos and not before:
+        raise UsageError(f"{path}: bos=True, but its template has no token before a document")
+    return before[0] if bos else None
+
+
+def _fast_flat(definition: str) -> tuple[_Flat, str]:
+    """Give the fast engine and its version; StopError where it does not take this tokenizer."""
+    os.environ.setdefault("FASTOKENS_BPE_THREADS", "1")
+    try:
+        # From text, not from the file: from_file also takes in a tokenizer_config.json beside it.
+        from importlib.metadata import version
+
+        from fastokens._native import Tokenizer
+
+        engine = Tokenizer.from_json_str(definition)
+    except Exception as error:  # the library raises ValueError and worse
+        raise StopError(f"fastokens does not take it ({error})") from error
+
+    def flat(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        ids, offsets = engine.encode_batch_flat(texts)
+        return np.frombuffer(ids, "<u4"), np.frombuffer(offsets, "<u8").astype(np.int64)
+
+    return flat, version("fastokens")
+
+
+def _slow_flat(reference: Any, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    # One by one: a batch would start a pool of threads of its own.
+    rows = [reference.encode(text, add_special_tokens=False).ids for text in texts]
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    return np.fromiter((i for row in rows for i in row), np.uint32, offsets[-1]), offsets
+
+
+def _prove(fast: _Flat, slow: _Flat) -> None:
+    """StopError names the first text of the probe whose ids differ."""
+    for texts in (PROBE, *([pair] for pair in chained_pairs())):
+        found, found_ends = fast(texts)
+        right, right_ends = slow(texts)
+        for n, text in enumerate(texts):
+            a = found[found_ends[n] : found_ends[n + 1]]
+            b = right[right_ends[n] : right_ends[n + 1]]
+            if not np.array_equal(a, b):
+                raise StopError(
+                    f"fastokens gives {a[:8].tolist()} for {text[:40]!r}, "
+                    f"tokenizers {b[:8].tolist()}"
+                )
+
+
+def _golden(path: Path, digest: str, flat: _Flat, controls: set[int]) -> None:
+    """StopError where text gives a control id, or our own tokenizer gives other ids than it did."""
+    ids, _ = flat(PROBE)
+    if hit := controls.intersection(np.unique(ids).tolist()):
+        raise StopError(
+            f"{path}: text gives the control ids {sorted(hit)}; the vocabulary is unfit"
+        )
+    golden = hashlib.blake2b(ids.astype("<u4").tobytes(), digest_size=16).hexdigest()
+    if digest == OWN_DIGEST and golden != OWN_GOLDEN:
+        raise StopError(
+            f"{path}: the probe's ids hash to {golden}, not {OWN_GOLDEN}: an engine changed; "
+            "install the versions of requirements.lock"
+        )
