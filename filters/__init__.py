@@ -1,1 +1,17 @@
-"""Stages that look at one document."""
+"""Stages that look at one document. `STAGES` finds them by the name that recipes use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .c4 import C4
+from .fineweb import FineWebQuality
+from .gopher_quality import GopherQuality
+from .gopher_repetition import GopherRepetition
+from .language import Language
+
+STAGES: dict[str, type[Any]] = {
+    stage.name: stage for stage in (Language, GopherQuality, GopherRepetition, C4, FineWebQuality)
+}
+
+__all__ = ["C4", "STAGES", "FineWebQuality", "GopherQuality", "GopherRepetition", "Language"]

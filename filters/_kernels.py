@@ -1,0 +1,706 @@
+"""Kernels that look at one document at a time: Gopher quality, Gopher repetition, C4, FineWeb.
+
+Words. A word is a run of letters, numbers and marks. An apostrophe between two letters and a full
+stop or comma between two digits stay inside (a light form of Unicode's UAX #29). Scripts written
+without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) count each character as one word, with its
+marks. Characters are code points; a byte that is not UTF-8 counts as one U+FFFD.
+
+A word's key is its bytes when it has at most 8 of them, else a 64-bit mix of them: words of one key
+are taken for equal (two words longer than 8 bytes are confused once in 2^64). n-grams have no such
+chance: the id of an (n+1)-gram is looked up by the exact pair of the ids of its two n-grams, and
+only where both occur more than once, so the work shrinks with n.
+
+Lines end with U+000A. Lines are the same when their words and other visible characters are, spaces
+aside. Scratch is sized by the longest document and cleared by the document's own size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
+DOTS = 0x2026  # the ellipsis character
+
+
+@njit(cache=True, nogil=True)
+def _decode(data, i, end):
+    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
+    b = np.int64(data[i])
+    if b < 0x80:
+        return b, 1
+    if 0xC2 <= b < 0xE0:
+        more, cp = 1, b & 0x1F
+    elif 0xE0 <= b < 0xF0:
+        more, cp = 2, b & 0x0F
+    elif 0xF0 <= b < 0xF5:
+        more, cp = 3, b & 0x07
+    else:
+        return 0xFFFD, 1
+    if i + more >= end:
+        return 0xFFFD, 1
+    for t in range(1, more + 1):
+        c = np.int64(data[i + t])
+        if c & 0xC0 != 0x80:
+            return 0xFFFD, 1
+        cp = (cp << 6) | (c & 0x3F)
+    if cp > 0x10FFFF:
+        return 0xFFFD, 1
+    return cp, more + 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _mix(h):
+    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _fold(h, key):
+    """Add a token to the hash of a line or paragraph; order counts."""
+    h = (h ^ np.uint64(key)) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True)
+def _joins(data, i, size, cp, last, end, table):
+    """Does the character at `i` stay inside a word whose last class is `last`?"""
+    if i + size >= end:
+        return False
+    if cp == 0x27 or cp == 0x2019:
+        if last != LETTER and last != LATIN:
+            return False
+        c = table[_decode(data, i + size, end)[0]]
+        return c == LETTER or c == LATIN
+    if cp == 0x2E or cp == 0x2C:
+        return last == NUMBER and table[_decode(data, i + size, end)[0]] == NUMBER
+    return False
+
+
+@intrinsic
+def _load8(typingctx, data, at):
+    """Eight bytes at `at` as a little-endian uint64; the caller proves that they are there."""
+
+    def generate(context, builder, signature, args):
+        array = make_array(signature.args[0])(context, builder, args[0])
+        at = context.cast(builder, args[1], signature.args[1], types.intp)
+        word = ir.IntType(64)
+        where = builder.bitcast(builder.gep(array.data, [at]), word.as_pointer())
+        loaded = builder.load(where)
+        loaded.align = 1
+        return loaded
+
+    return types.uint64(data, at), generate
+
+
+@intrinsic
+def _trailing_zeros(typingctx, value):
+    """Zero bits below the lowest one; 64 for 0."""
+
+    def generate(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _letters(x):
+    """How many of the low bytes of `x`, in a row, are ASCII letters: 0 to 8, without a branch."""
+    y = (x | np.uint64(0x2020202020202020)) & np.uint64(0x7F7F7F7F7F7F7F7F)
+    from_a = y + np.uint64(0x1F1F1F1F1F1F1F1F)  # the high bit says: at least "a"
+    past_z = y + np.uint64(0x0505050505050505)  # the high bit says: more than "z"
+    no = (~from_a | past_z | x) & np.uint64(0x8080808080808080)
+    return np.int64(_trailing_zeros(no) >> np.uint64(3))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _word(data, i, end, table):
+    """Scan the spaced word at `i`: its end, code points, letters, Latin letters.
+
+    Eight ASCII letters a step: 2 to 3 times as fast as one by one.
+    """
+    chars, letters, latin, last = 0, 0, 0, 0
+    room = len(data) - 8
+    while True:
+        if i <= room:
+            x = _load8(data, i)
+            n = min(_letters(x), end - i)
+            if n:
+                i += n
+                chars += n
+                letters += n
+                latin += n
+                last = LATIN
+                if n == 8:
+                    continue
+                if (x >> np.uint64(8 * n)) & np.uint64(0xFF) == 0x20:  # the usual end
+                    break
+        if i >= end:
+            break
+        b = data[i]
+        cp, size = (np.int64(b), 1) if b < 0x80 else _decode(data, i, end)
+        c = table[cp]
+        if c == LETTER or c == LATIN:
+            letters += 1
+            latin += c == LATIN
+        elif c != NUMBER and (c != MARK or last == 0):
+            if not _joins(data, i, size, cp, last, end, table):
+                break
+        i += size
+        chars += 1
+        last = c
+    return i, chars, letters, latin
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _key(data, start, end):
+    """The key of the word in data[start:end]."""
+    if end - start <= 8:
+        if start + 8 <= len(data):
+            return _load8(data, start) & (
+                np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - 8 * (end - start))
+            )
+        k = np.uint64(0)
+        for t in range(end - 1, start - 1, -1):
+            k = (k << np.uint64(8)) | np.uint64(data[t])
+        return k
+    h = np.uint64(end - start)
+    at = start
+    while at + 8 <= end:
+        h = _fold(h, _load8(data, at))
+        at += 8
+    k = np.uint64(0)
+    for t in range(at, end):
+        k = (k << np.uint64(8)) | np.uint64(data[t])
+    return _mix(_fold(h, k)) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _pair(a, b):
+    """Key of two words in a row, never 0."""
+    return _fold(a * np.uint64(0xC2B2AE3D27D4EB4F), b) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _slot(keys, mask, key):
+    """Slot of `key` in an open table of keys where 0 is free (no key is 0)."""
+    at = np.int64(_mix(key) & np.uint64(mask))
+    while (keys[at] != 0) & (keys[at] != key):
+        at = (at + 1) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _room(n):
+    """Power of two at least twice `n`, so that an open table is at most half full."""
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    return size
+
+
+@njit(cache=True, nogil=True)
+def quality(data, offsets, table, stop_keys, stop_lists, bullets, out):
+    """Gopher's counts, out int32[rows, 15]; columns in `gopher_quality.SCORES`."""
+    mask = len(stop_keys) - 1
+    stamp = np.zeros(len(stop_keys), np.int64)
+    hits = np.zeros(64, np.int32)
+    for row in range(len(offsets) - 1):
+        i, end = offsets[row], offsets[row + 1]
+        words, unspaced, word_chars, alpha, symbols = 0, 0, 0, 0, 0
+        hashes, ellipses, letters, latin = 0, 0, 0, 0
+        lines, bullet_lines, ellipsis_lines = 0, 0, 0
+        hits[:] = 0
+        blank, bullet = True, False  # of this line
+        chunk, wordless = False, True  # of this run of visible characters
+        dots, tail = 0, False  # full stops in a row; does the line end with an ellipsis so far
+        while i < end:
+            b = data[i]
+            cp, size = (np.int64(b), 1) if b < 0x80 else _decode(data, i, end)
+            c = table[cp]
+            if c >= NUMBER:
+                blank, chunk, wordless, tail, dots = False, True, False, False, 0
+                if c == UNSPACED:
+                    unspaced += 1
+                    alpha += 1
+                    letters += 1
+                    i += size
+                else:
+                    at = i
+                    i, n, a, r = _word(data, i, end, table)
+                    words += 1
+                    word_chars += n
+                    alpha += a > 0
+                    letters += a
+                    latin += r
+                    if i - at <= 8:
+                        fold = np.uint64(0x2020202020202020) >> np.uint64(64 - 8 * (i - at))
+                        at = _slot(stop_keys, mask, _key(data, at, i) | fold)
+                        if stop_keys[at] and stamp[at] <= row:
+                            stamp[at] = row + 1
+                            which, bit = stop_lists[at], 0
+                            while which:
+                                hits[bit] += which & np.uint64(1)
+                                which >>= np.uint64(1)
+                                bit += 1
+                    if i < end and data[i] == 0x20:  # the usual case
+                        chunk, wordless = False, True
+                        i += 1
+                continue
+            i += size
+            if c == SPACE:
+                dots = 0
+                if chunk:
+                    symbols += wordless
+                    chunk, wordless = False, True
+                if cp == 0x0A:
+                    if not blank:
+                        lines += 1
+                        bullet_lines += bullet
+                        ellipsis_lines += tail
+                    blank, bullet, tail = True, False, False
+                continue
+            if blank:
+                blank = False
+                for x in bullets:
+                    bullet |= cp == x
+            chunk = True
+            if cp == 0x2E:
+                dots += 1
+                if dots % 3 == 0:
+                    ellipses += 1
+                tail = dots >= 3
+            else:
+                dots = 0
+                tail = cp == DOTS
+                ellipses += cp == DOTS
+                hashes += cp == 0x23
+        if chunk:
+            symbols += wordless
+        if not blank:
+            lines += 1
+            bullet_lines += bullet
+            ellipsis_lines += tail
+        best = 0
+        for x in hits:
+            best = max(best, x)
+        o = out[row]
+        o[0], o[1], o[2], o[3], o[4] = words + unspaced, unspaced, word_chars, alpha, symbols
+        o[5], o[6], o[7], o[8], o[9] = hashes, ellipses, letters, latin, lines
+        o[10], o[11], o[12] = bullet_lines, ellipsis_lines, best
+
+
+@njit(cache=True, nogil=True)
+def _line(data, i, end, table, keys, lens, w):
+    """Scan one line: the next line's start, its words' keys and lengths into `keys`, `lens` at `w`.
+
+    Returns next, code points from the first to the last visible one, code points in all (without
+    the line feed), hash, words after it, words of unspaced scripts, and whether it ends in terminal
+    punctuation, closing quotes and brackets aside.
+    """
+    h = np.uint64(0)
+    chars, visible, first, unspaced = 0, 0, -1, 0
+    ended = False
+    while i < end:
+        b = data[i]
+        cp, size = (np.int64(b), 1) if b < 0x80 else _decode(data, i, end)
+        c = table[cp]
+        if c == SPACE:
+            i += size
+            if cp == 0x0A:
+                break
+            chars += 1
+            continue
+        if first < 0:
+            first = chars
+        if c >= NUMBER and c != UNSPACED:
+            at = i
+            i, n, _, _ = _word(data, i, end, table)
+            key = _key(data, at, i)
+            keys[w], lens[w] = key, n
+            w += 1
+            chars += n
+            ended = False
+        else:
+            key = _key(data, i, i + size)
+            if c == UNSPACED:
+                keys[w], lens[w] = key, 1
+                w += 1
+                unspaced += 1
+                ended = False
+            elif c == TERMINAL:
+                ended = True
+            elif c != QUOTE and c != CLOSER:
+                ended = False
+            i += size
+            chars += 1
+        h = _fold(h, key)
+        visible = chars
+    return i, visible - max(first, 0), chars, h, w, unspaced, ended
+
+
+@njit(cache=True, nogil=True)
+def _longest(offsets):
+    n = 0
+    for row in range(len(offsets) - 1):
+        n = max(n, offsets[row + 1] - offsets[row])
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _breaks(data, start, end):
+    """Lines of a text at most: line feeds and one."""
+    n = 1
+    for i in range(start, end):
+        n += data[i] == 0x0A
+    return n
+
+
+@njit(cache=True, nogil=True)
+def count_either(data, one, other):
+    """How often two byte values occur together."""
+    n = 0
+    for b in data:
+        n += (b == one) | (b == other)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def fineweb(data, offsets, table, short, out):
+    """FineWeb's counts, out int32[rows, 8]; columns in `fineweb.SCORES`. `short` in code points."""
+    longest = _longest(offsets)
+    keys, lens = np.empty(longest, np.uint64), np.empty(longest, np.int32)
+    seen = np.empty(_room(longest), np.uint64)
+    for row in range(len(offsets) - 1):
+        i, end = offsets[row], offsets[row + 1]
+        room = _room(_breaks(data, i, end))
+        seen[:room] = 0
+        lines, ended_lines, short_lines, dup_chars, all_chars, words, breaks = 0, 0, 0, 0, 0, 0, 0
+        while i < end:
+            before = i
+            i, visible, chars, h, w, _, ended = _line(data, i, end, table, keys, lens, 0)
+            words += w
+            all_chars += chars
+            if visible == 0:
+                continue
+            lines += 1
+            breaks += data[i - 1] == 0x0A and i > before
+            ended_lines += ended
+            short_lines += visible <= short
+            h |= np.uint64(1)
+            at = _slot(seen, room - 1, h)
+            if seen[at] == h:
+                dup_chars += visible
+            seen[at] = h
+        o = out[row]
+        o[0], o[1], o[2], o[3] = lines, ended_lines, short_lines, dup_chars
+        o[4], o[5], o[6] = all_chars, words, breaks
+
+
+@njit(cache=True, nogil=True)
+def _repeats(keys, lens, w, stretch, joined, scratch, out):
+    """Top 2- to 4-grams and repeated 5- to 10-grams (times `stretch`) of `w` words, out[0:9].
+
+    A repeated (n+1)-gram begins and goes on with a repeated n-gram, so each level looks only at
+    places where both are. Ids of a level are dense and in order of first occurrence.
+    """
+    tab, ids, places, counts, firsts, chars = scratch
+    out[:9] = 0
+    chars[0] = 0
+    for p in range(w):
+        chars[p + 1] = chars[p] + lens[p]
+    live = max(w - 1, 0)
+    for p in range(live):
+        keys[p] = _pair(keys[p], keys[p + 1])
+        places[p] = p
+    ids[live] = -1
+    for n in range(2, 10 * stretch + 1):
+        if n > 2:  # written without branches, as is all below: they could not be foretold
+            kept = 0
+            for q in range(live):
+                p = places[q]
+                after = ids[p + 1]
+                # 1 is added to the left id so that no key is 0
+                keys[kept] = (np.uint64(ids[p] + 1) << np.uint64(32)) | np.uint64(after)
+                places[kept] = p
+                ids[p] = -1
+                kept += after >= 0
+            live = kept
+        room = _room(2 * live)  # a quarter full: a second look costs a mispredicted branch
+        tab[: 2 * room] = 0
+        m = 0
+        for q in range(live):
+            p = places[q]
+            key = keys[q]
+            at = 2 * np.int64(_mix(key) & np.uint64(room - 1))
+            while (tab[at] != 0) & (tab[at] != key):
+                at = (at + 2) & (2 * room - 1)
+            new = tab[at] == 0
+            x = m if new else np.int64(tab[at + 1])
+            tab[at], tab[at + 1] = key, x
+            counts[m], firsts[m] = (0 if new else counts[m]), p
+            m += new
+            ids[p] = x
+            counts[x] += 1
+        if n % stretch == 0 and 2 <= n // stretch <= 4:
+            best = -1
+            for x in range(m):
+                if counts[x] > 1 and (best < 0 or counts[x] > counts[best]):
+                    best = x
+            if best >= 0:
+                p = firsts[best]
+                size = chars[p + n] - chars[p] + joined * (n - 1)
+                out[n // stretch - 2] = min(np.int64(counts[best]) * size, 0x7FFFFFFF)
+        kept = 0
+        for q in range(live):
+            p = places[q]
+            more = counts[ids[p]] > 1
+            places[kept] = p
+            kept += more
+            ids[p] = ids[p] if more else -1
+        live = kept
+        if live == 0:
+            return
+        if n % stretch == 0 and n // stretch >= 5:
+            free, repeated = 0, 0
+            for q in range(live):
+                p = places[q]
+                if p < free:
+                    continue
+                x = ids[p]
+                if counts[x] < 0:
+                    repeated += chars[p + n] - chars[p]
+                    free = p + n
+                else:
+                    counts[x] = -1  # seen
+            out[n // stretch - 2] = repeated
+
+
+@njit(cache=True, nogil=True)
+def repetition(data, offsets, table, out):
+    """Gopher's repetition counts, out int32[rows, 18]; columns in `gopher_repetition.SCORES`."""
+    longest = _longest(offsets)
+    keys, lens = np.empty(longest + 1, np.uint64), np.empty(longest + 1, np.int32)
+    room = _room(longest)
+    tab = np.empty(4 * room, np.uint64)
+    scratch = (
+        tab,
+        np.empty(longest + 1, np.int32),
+        np.empty(longest + 1, np.int32),
+        np.empty(longest + 1, np.int32),
+        np.empty(longest + 1, np.int32),
+        np.empty(longest + 2, np.int32),
+    )
+    seen = np.empty(room, np.uint64)
+    for row in range(len(offsets) - 1):
+        i, end = offsets[row], offsets[row + 1]
+        room = _room(_breaks(data, i, end))
+        tab[:room] = 0  # lines
+        seen[:room] = 0  # paragraphs
+        w, unspaced, all_chars = 0, 0, 0
+        lines, dup_lines, dup_line_chars, parts, dup_parts, dup_part_chars = 0, 0, 0, 0, 0, 0
+        part, part_chars = np.uint64(0), -1
+        while i < end or part_chars >= 0:
+            visible = 0
+            if i < end:
+                i, visible, chars, h, w, u, _ = _line(data, i, end, table, keys, lens, w)
+                all_chars += chars + (data[i - 1] == 0x0A)
+                unspaced += u
+                if visible:
+                    h |= np.uint64(1)
+                    lines += 1
+                    at = _slot(tab, room - 1, h)
+                    if tab[at] == h:
+                        dup_lines += 1
+                        dup_line_chars += visible
+                    tab[at] = h
+                    part = _fold(part, h)
+                    part_chars += visible + 1
+            if (visible == 0 or i >= end) and part_chars >= 0:
+                part |= np.uint64(1)
+                parts += 1
+                at = _slot(seen, room - 1, part)
+                if seen[at] == part:
+                    dup_parts += 1
+                    dup_part_chars += part_chars
+                seen[at] = part
+                part, part_chars = np.uint64(0), -1
+        o = out[row]
+        o[0], o[1], o[2], o[3], o[4] = all_chars, w, unspaced, lines, dup_lines
+        o[5], o[6], o[7], o[8] = dup_line_chars, parts, dup_parts, dup_part_chars
+        dense = 2 * unspaced > w
+        _repeats(keys, lens, w, 2 if dense else 1, 0 if dense else 1, scratch, o[9:])
+
+
+@njit(cache=True, nogil=True)
+def _citation(data, i, end, forms, form_ends):
+    """Length of `[1]`, `[]` or one of the lower-case `forms` at the bracket `i`; 0 if none."""
+    at = i + 1
+    while at < end and 0x30 <= data[at] <= 0x39:
+        at += 1
+    if at < end and data[at] == 0x5D:
+        return at + 1 - i
+    start = 0
+    for stop in form_ends:
+        n = stop - start
+        if i + n <= end:
+            same = True
+            for t in range(n):
+                same &= data[i + t] == forms[start + t]
+            if same:
+                return n
+        start = stop
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _phrases(data, start, end, first, second, text, ends, kinds, anchors):
+    """Kinds (bits) of the ASCII phrases in data[start:end], without regard to case.
+
+    Bit `p % 8` of first[b] and second[b] says that phrase p has b at its rarest pair of bytes,
+    `anchors[p]` from its beginning: two loads a byte, and hardly a phrase is compared in vain.
+    """
+    found = 0
+    for i in range(start, end - 1):
+        maybe = first[data[i]] & second[data[i + 1]]
+        if maybe:
+            at = 0
+            for p in range(len(ends)):
+                n, begin = ends[p] - at, i - anchors[p]
+                if maybe >> np.uint8(p & 7) & np.uint8(1) and begin >= start and begin + n <= end:
+                    same = True
+                    for t in range(n):
+                        b = data[begin + t]
+                        same &= text[at + t] == (b | 0x20 if 0x41 <= b <= 0x5A else b)
+                    if same:
+                        found |= kinds[p]
+                at = ends[p]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def c4(data, offsets, table, limits, phrases, forms, edits, out):
+    """C4's line rules as edits and its page rules as counts, out int32[rows, 5] (`c4.SCORES`).
+
+    `limits`: longest word (code points), fewest words, is terminal punctuation asked for;
+    `phrases`: the arguments of `_phrases`; `forms`: those of `_citation`. `edits`: rows, starts,
+    lengths, reasons (1 citation, 2 long word, 3 no terminal, 4 few words, 5 script, 6 policy) less
+    1, with room for every `[` and line. Returns how many edits there are.
+    """
+    max_word, min_words, terminal, citations = limits
+    first, second, text, ends, kinds, anchors = phrases
+    form_text, form_ends = forms
+    e_rows, e_starts, e_lengths, e_reasons = edits
+    edit = 0
+    for row in range(len(offsets) - 1):
+        base, end = offsets[row], offsets[row + 1]
+        i = base
+        sentences, lorem, curly, kept, cut = 0, 0, 0, 0, 0
+        blank_before, cutting = True, False
+        while i < end:
+            start, edit_before = i, edit
+            words, chunk, longest, brackets, breaks = 0, 0, 0, 0, 0
+            visible, ended = False, False
+            dots, tail, full, gap = 0, False, 0, False  # full: 1 a full stop, 2 another, 3 CJK
+            while i < end:
+                b = data[i]
+                cp, size = (np.int64(b), 1) if b < 0x80 else _decode(data, i, end)
+                c = table[cp]
+                if c == SPACE:
+                    i += size
+                    if cp == 0x0A:
+                        break
+                    gap, chunk, dots = True, 0, 0
+                    continue
+                visible = True
+                if c >= NUMBER:
+                    if full:
+                        stops = full == 3 or gap
+                        breaks += stops and not (full == 1 and 0x61 <= cp <= 0x7A)
+                    words += 1
+                    ended, tail, dots, full, gap = False, False, 0, 0, False
+                    if c == UNSPACED:
+                        chunk = 0
+                        i += size
+                    else:
+                        i, n, _, _ = _word(data, i, end, table)
+                        chunk += n
+                        longest = max(longest, chunk)
+                        if i < end and data[i] == 0x20:  # the usual case
+                            gap, chunk = True, 0
+                            i += 1
+                    continue
+                if citations and cp == 0x5B:
+                    n = _citation(data, i, end, form_text, form_ends)
+                    if n:
+                        e_rows[edit], e_starts[edit] = row, i - base
+                        e_lengths[edit], e_reasons[edit] = n, 0
+                        edit += 1
+                        i += n
+                        continue
+                i += size
+                chunk += 1
+                longest = max(longest, chunk)
+                if c == TERMINAL:
+                    ended = True
+                    full, gap = (1 if cp == 0x2E else 3 if cp >= 0x3000 else 2), False
+                elif c == QUOTE:
+                    ended = True
+                elif c != CLOSER:
+                    ended = False
+                if cp == 0x2E:
+                    dots += 1
+                    tail = dots >= 3
+                else:
+                    dots, tail = 0, False
+                    brackets += cp == 0x7B
+            if not visible:
+                if cutting:
+                    e_lengths[edit - 1] = i - base - e_starts[edit - 1]
+                else:
+                    blank_before = True
+                continue
+            reason, found = 0, 0
+            if longest > max_word:
+                reason = 1
+            elif terminal and (tail or not ended):
+                reason = 2
+            elif words < min_words:
+                reason = 3
+            else:
+                found = _phrases(data, start, i, first, second, text, ends, kinds, anchors)
+                reason = 4 if found & 1 else 5 if found & 2 else 0
+            cutting = reason > 0 and blank_before
+            if reason:
+                edit = edit_before
+                e_rows[edit], e_starts[edit] = row, start - base
+                e_lengths[edit], e_reasons[edit] = i - start, reason
+                edit += 1
+                cut += 1
+            else:
+                blank_before = False
+                kept += 1
+                lorem += (found & 4) >> 2
+                curly += brackets
+                sentences += (words > 0) + breaks
+        o = out[row]
+        o[0], o[1], o[2], o[3], o[4] = sentences, lorem, curly, kept, cut
+    return edit
+
+
+@njit(cache=True, nogil=True)
+def few_letters(data, offsets, table, enough, out):
+    """Which texts have fewer than `enough` letters, out bool[rows]; stops at the last needed."""
+    for row in range(len(offsets) - 1):
+        i, end = offsets[row], offsets[row + 1]
+        n = 0
+        while i < end and n < enough:
+            cp, size = _decode(data, i, end)
+            n += table[cp] >= LETTER
+            i += size
+        out[row] = n < enough

@@ -1,0 +1,118 @@
+"""Gopher's repetition rules: Rae et al. 2021, table A1 ("Repetition removal").
+
+Characters are code points, and fractions are of the whole text, as in datatrove 0.10.1; an n-gram
+has the characters of its words, the top ones a space between them besides. What differs:
+
+- punctuation is no word (see `_kernels`), so n-grams run across it;
+- a top n-gram has to occur twice: datatrove counts one that occurs once, and drops a text of ten
+  different words as two tenths 2-gram;
+- lines and paragraphs are compared without regard to spaces; blank ones are none; a paragraph ends
+  at a line with nothing but spaces on it;
+- where most words are characters of a script without spaces, n counts two of them as one word
+  (a Chinese word has 1.5 to 2), for 5 characters in a row recur in any long text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ..documents.errors import UsageError
+from ..documents.stage import Measured
+from ..documents.text import text_view
+from . import _kernels
+from ._characters import table
+from ._exact import above, check_fractions, columns, first_true
+
+SCORES = (
+    "chars",  # code points of the text
+    "words",
+    "unspaced_words",
+    "lines",
+    "duplicate_lines",  # that stood before
+    "duplicate_line_chars",
+    "paragraphs",
+    "duplicate_paragraphs",
+    "duplicate_paragraph_chars",
+    "top_2_gram_chars",  # of all its occurrences; overlaps count twice
+    "top_3_gram_chars",
+    "top_4_gram_chars",
+    "duplicate_5_gram_chars",  # of non-overlapping later occurrences
+    "duplicate_6_gram_chars",
+    "duplicate_7_gram_chars",
+    "duplicate_8_gram_chars",
+    "duplicate_9_gram_chars",
+    "duplicate_10_gram_chars",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GopherRepetition:
+    """Drop texts that repeat themselves: Rae et al. 2021, table A1; thresholds are the paper's.
+
+    Scores: int32 counts (`SCORES`).
+    """
+
+    duplicate_lines: float = 0.30  # of lines
+    duplicate_paragraphs: float = 0.30  # of paragraphs
+    duplicate_line_chars: float = 0.20  # of the text's code points, as all below
+    duplicate_paragraph_chars: float = 0.20
+    top_n_grams: tuple[float, ...] = (0.20, 0.18, 0.16)  # n = 2, 3, 4
+    duplicate_n_grams: tuple[float, ...] = (0.15, 0.14, 0.13, 0.12, 0.11, 0.10)  # n = 5 to 10
+
+    name: ClassVar[str] = "gopher_repetition"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = (
+        "keep",
+        "duplicate_paragraphs",
+        "duplicate_paragraph_chars",
+        "duplicate_lines",
+        "duplicate_line_chars",
+        *(f"top_{n}_gram" for n in (2, 3, 4)),
+        *(f"duplicate_{n}_grams" for n in range(5, 11)),
+    )
+    verdict_fields: ClassVar[frozenset[str]] = frozenset(
+        {
+            "duplicate_lines",
+            "duplicate_paragraphs",
+            "duplicate_line_chars",
+            "duplicate_paragraph_chars",
+            "top_n_grams",
+            "duplicate_n_grams",
+        }
+    )
+
+    def __post_init__(self) -> None:
+        """Check the fields; UsageError names the one that is wrong."""
+        for name, count in (("top_n_grams", 3), ("duplicate_n_grams", 6)):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if len(getattr(self, name)) != count:
+                msg = f"{self.name}.{name}: found {getattr(self, name)}, expected {count} fractions"
+                raise UsageError(msg)
+        check_fractions(self, sorted(self.verdict_fields))
+
+    def measure(self, batch: pa.RecordBatch) -> Measured:
+        """Count what is repeated in each text."""
+        view = text_view(batch.column("text"))
+        counts = np.zeros((view.rows, len(SCORES)), np.int32)
+        _kernels.repetition(view.data, view.offsets, table(), counts)
+        return Measured(columns(counts, SCORES))
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Judge by the first rule that a row breaks, in the order of `reasons`."""
+        chars, lines, paragraphs = scores["chars"], scores["lines"], scores["paragraphs"]
+        rules = [
+            above(scores["duplicate_paragraphs"], paragraphs, self.duplicate_paragraphs),
+            above(scores["duplicate_paragraph_chars"], chars, self.duplicate_paragraph_chars),
+            above(scores["duplicate_lines"], lines, self.duplicate_lines),
+            above(scores["duplicate_line_chars"], chars, self.duplicate_line_chars),
+        ]
+        for n, limit in enumerate(self.top_n_grams, 2):
+            rules.append(above(scores[f"top_{n}_gram_chars"], chars, limit))
+        for n, limit in enumerate(self.duplicate_n_grams, 5):
+            rules.append(above(scores[f"duplicate_{n}_gram_chars"], chars, limit))
+        return first_true(dict(enumerate(rules, 1)), len(chars))

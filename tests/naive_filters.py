@@ -1,0 +1,326 @@
+"""Plain-Python twins of filters/_kernels.py: lists, sets and counters, one rule at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from gristmill.filters._characters import NAMES, table
+
+ASCII_DIGITS = b"0123456789"
+
+
+class Token(NamedTuple):
+    kind: str  # word, unspaced, or the class of a single character
+    text: bytes
+    chars: list[int]
+    start: int
+
+
+def decode(data: bytes) -> list[tuple[int, bytes]]:
+    out, i = [], 0
+    while i < len(data):
+        b = data[i]
+        size = 1 if b < 0x80 else 2 if 0xC2 <= b < 0xE0 else 3 if 0xE0 <= b < 0xF0 else 4
+        raw = data[i : i + size]
+        code = 0xFFFD
+        if size == 1:
+            code = b
+        elif b < 0xF5 and len(raw) == size and b >= 0xC2 and all(x >> 6 == 2 for x in raw[1:]):
+            bits = "".join(f"{x:08b}"[2:] for x in raw[1:])
+            code = int(f"{b:08b}"[size + 1 :] + bits, 2)
+            if code > 0x10FFFF:
+                code = 0xFFFD
+        if code == 0xFFFD and raw != b"\xef\xbf\xbd":
+            raw = data[i : i + 1]
+        out.append((code, raw))
+        i += len(raw)
+    return out
+
+
+def kind_of(code: int) -> str:
+    return NAMES[table()[code]]
+
+
+def tokens(data: bytes) -> list[Token]:
+    chars = decode(data)
+    kinds = [kind_of(code) for code, _ in chars]
+    spaced = ("letter", "latin", "number")
+    out, i, at = [], 0, 0
+    while i < len(chars):
+        j = i + 1
+        if kinds[i] in spaced:
+            while j < len(chars):
+                before, after = kinds[j - 1], kinds[j + 1] if j + 1 < len(chars) else ""
+                code = chars[j][0]
+                letters = before in ("letter", "latin") and after in ("letter", "latin")
+                numbers = before == "number" == after
+                if not (
+                    kinds[j] in spaced
+                    or kinds[j] == "mark"
+                    or (code in (0x27, 0x2019) and letters)
+                    or (code in (0x2E, 0x2C) and numbers)
+                ):
+                    break
+                j += 1
+        raw = b"".join(r for _, r in chars[i:j])
+        kind = "word" if kinds[i] in spaced else kinds[i]
+        out.append(Token(kind, raw, [c for c, _ in chars[i:j]], at))
+        at += len(raw)
+        i = j
+    return out
+
+
+def split(items: list[Token], at) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for item in items:
+        if at(item):
+            parts.append([])
+        else:
+            parts[-1].append(item)
+    return parts
+
+
+def is_break(token: Token) -> bool:
+    return token.text == b"\n"
+
+
+def strip(line: list[Token]) -> list[Token]:
+    seen = [i for i, t in enumerate(line) if t.kind != "space"]
+    return line[seen[0] : seen[-1] + 1] if seen else []
+
+
+def size(line: list[Token]) -> int:
+    return sum(len(t.chars) for t in line)
+
+
+def same(line: list[Token]) -> tuple[bytes, ...]:
+    return tuple(t.text for t in line if t.kind != "space")
+
+
+def visible_lines(items: list[Token]) -> list[list[Token]]:
+    return [strip(line) for line in split(items, is_break) if strip(line)]
+
+
+def is_word(token: Token) -> bool:
+    return token.kind in ("word", "unspaced")
+
+
+def ends_with_ellipsis(line: list[Token]) -> bool:
+    return line[-1].chars == [0x2026] or ends_with_dots(line)
+
+
+def ends_with_dots(line: list[Token]) -> bool:
+    return len(line) >= 3 and all(t.text == b"." for t in line[-3:])
+
+
+def ends_with_terminal(line: list[Token], quotes: bool) -> bool:
+    ended = False
+    for token in line:
+        if token.kind == "terminal" or (quotes and token.kind == "quote"):
+            ended = True
+        elif token.kind not in ("space", "quote", "closer"):
+            ended = False
+    return ended
+
+
+def quality(data: bytes, stops: dict[str, tuple[str, ...]], bullets: str) -> dict[str, int]:
+    items = tokens(data)
+    words = [t for t in items if is_word(t)]
+    spaced = [t for t in words if t.kind == "word"]
+    letters = [c for t in words for c in t.chars if kind_of(c) in ("letter", "latin", "unspaced")]
+    lines = visible_lines(items)
+    chunks = [c for c in split(items, lambda t: t.kind == "space") if c]
+    dots = "".join("." if t.text == b"." else "_" for t in items)
+    folded = {bytes(b | 0x20 for b in t.text) for t in spaced if len(t.text) <= 8}
+    lists = [{bytes(b | 0x20 for b in w.encode()) for w in ws} for ws in stops.values()]
+    alphabetic = [t for t in words if any(kind_of(c) in ("letter", "latin", "unspaced") for c in t.chars)]
+    return {
+        "words": len(words),
+        "unspaced_words": len(words) - len(spaced),
+        "word_chars": size(spaced),
+        "alphabetic_words": len(alphabetic),
+        "symbol_words": sum(not any(is_word(t) for t in c) for c in chunks),
+        "hashes": sum(t.text == b"#" for t in items),
+        "ellipses": dots.count("...") + sum(t.chars == [0x2026] for t in items),
+        "letters": len(letters),
+        "latin_letters": sum(kind_of(c) == "latin" for c in letters),
+        "lines": len(lines),
+        "bullet_lines": sum(chr(line[0].chars[0]) in bullets for line in lines),
+        "ellipsis_lines": sum(ends_with_ellipsis(line) for line in lines),
+        "stop_words": max((len(folded & words) for words in lists), default=0),
+    }
+
+
+def repeated_chars(words: list[Token], n: int) -> int:
+    seen, repeated, i = set(), 0, 0
+    while i + n <= len(words):
+        gram = same(words[i : i + n])
+        if gram in seen:
+            repeated += size(words[i : i + n])
+            i += n
+        else:
+            seen.add(gram)
+            i += 1
+    return repeated
+
+
+def top_chars(words: list[Token], n: int, space: int) -> int:
+    grams = [same(words[i : i + n]) for i in range(len(words) - n + 1)]
+    if not grams:
+        return 0
+    gram, count = Counter(grams).most_common(1)[0]
+    at = grams.index(gram)
+    return count * (size(words[at : at + n]) + space * (n - 1)) if count > 1 else 0
+
+
+def duplicates(groups: list[list[list[Token]]]) -> tuple[int, int, int]:
+    """Groups (a line: one; a paragraph: its lines), those that stood before, their characters."""
+    seen, count, chars = set(), 0, 0
+    for group in groups:
+        key = tuple(same(line) for line in group)
+        if key in seen:
+            count += 1
+            chars += sum(size(line) for line in group) + len(group) - 1
+        seen.add(key)
+    return len(groups), count, chars
+
+
+def repetition(data: bytes) -> dict[str, int]:
+    items = tokens(data)
+    words = [t for t in items if is_word(t)]
+    unspaced = sum(t.kind == "unspaced" for t in words)
+    paragraphs: list[list[list[Token]]] = [[]]
+    for line in split(items, is_break):
+        if strip(line):
+            paragraphs[-1].append(strip(line))
+        else:
+            paragraphs.append([])
+    lines = duplicates([[line] for line in visible_lines(items)])
+    parts = duplicates([p for p in paragraphs if p])
+    step, space = (2, 0) if 2 * unspaced > len(words) else (1, 1)
+    return {
+        "chars": size(items),
+        "words": len(words),
+        "unspaced_words": unspaced,
+        "lines": lines[0],
+        "duplicate_lines": lines[1],
+        "duplicate_line_chars": lines[2],
+        "paragraphs": parts[0],
+        "duplicate_paragraphs": parts[1],
+        "duplicate_paragraph_chars": parts[2],
+        **{f"top_{n}_gram_chars": top_chars(words, n * step, space) for n in (2, 3, 4)},
+        **{f"duplicate_{n}_gram_chars": repeated_chars(words, n * step) for n in range(5, 11)},
+    }
+
+
+def fineweb(data: bytes, short: int) -> dict[str, int]:
+    items = tokens(data)
+    lines = visible_lines(items)
+    raw = split(items, is_break)
+    return {
+        "lines": len(lines),
+        "terminal_lines": sum(ends_with_terminal(line, quotes=False) for line in lines),
+        "short_lines": sum(size(line) <= short for line in lines),
+        "duplicate_chars": duplicates([[line] for line in lines])[2],
+        "line_chars": size(items) - sum(is_break(t) for t in items),
+        "words": sum(is_word(t) for t in items),
+        "line_breaks": sum(bool(strip(line)) for line in raw[:-1]),
+    }
+
+
+def citation(data: bytes, end: int) -> int:
+    """Length of the citation mark at the bracket that `data` begins with, 0 if there is none."""
+    body = data[1:end].lstrip(ASCII_DIGITS)
+    if body[:1] == b"]":
+        return end - len(body) + 1
+    return next((len(f) for f in (b"[edit]", b"[citation needed]") if data[:end].startswith(f)), 0)
+
+
+def sentences(line: list[Token]) -> int:
+    count = int(any(is_word(t) for t in line))
+    full, gap = None, False
+    for token in line:
+        if token.kind == "space":
+            gap = True
+        elif is_word(token):
+            cjk = full is not None and full >= 0x3000
+            lower = full == 0x2E and 0x61 <= token.text[0] <= 0x7A
+            count += full is not None and (cjk or gap) and not lower
+            full, gap = None, False
+        elif token.kind == "terminal":
+            full, gap = token.chars[0], False
+    return count
+
+
+def longest_run(line: list[Token]) -> int:
+    best = run = 0
+    for token in line:
+        run = 0 if token.kind in ("space", "unspaced") else run + len(token.chars)
+        best = max(best, run)
+    return best
+
+
+def c4(data: bytes, stage) -> tuple[dict[str, int], list[tuple[int, int, str]]]:
+    """Counts, and edits as (start, length, reason)."""
+    counts = dict.fromkeys(
+        ("sentences", "lorem_ipsum_lines", "curly_brackets", "kept_lines", "cut_lines"), 0
+    )
+    edits: list[tuple[int, int, str]] = []
+    blank_before, cutting = True, False
+    start = 0
+    for piece in raw_lines(data):
+        items = tokens(piece)
+        line: list[Token] = []
+        marks: list[tuple[int, int, str]] = []
+        skip = 0
+        for token in items:
+            if token.start < skip:
+                continue
+            if stage.citations and token.text == b"[":
+                n = citation(piece[token.start :], len(piece) - token.start)
+                if n:
+                    marks.append((start + token.start, n, "citation"))
+                    skip = token.start + n
+                    continue
+            line.append(token)
+        if not strip(line) and not marks:
+            if cutting:
+                s, n, reason = edits[-1]
+                edits[-1] = (s, n + len(piece), reason)
+            else:
+                blank_before = True
+            start += len(piece)
+            continue
+        shown = strip(line)
+        low = bytes(b | 0x20 if 0x41 <= b <= 0x5A else b for b in piece)
+        reason = ""
+        if longest_run(line) > stage.max_word_chars:
+            reason = "long_word"
+        elif stage.terminal_punctuation and (ends_with_dots(shown) or not ends_with_terminal(line, quotes=True)):
+            reason = "no_terminal_punctuation"
+        elif sum(is_word(t) for t in line) < stage.min_line_words:
+            reason = "few_words"
+        elif any(p.lower().encode() in low for p in stage.javascript):
+            reason = "javascript"
+        elif any(p.lower().encode() in low for p in stage.policy):
+            reason = "policy"
+        cutting = bool(reason) and blank_before
+        if reason:
+            edits.append((start, len(piece), reason))
+            counts["cut_lines"] += 1
+        else:
+            edits.extend(marks)
+            blank_before = False
+            counts["kept_lines"] += 1
+            counts["lorem_ipsum_lines"] += b"lorem ipsum" in low
+            counts["curly_brackets"] += sum(t.text == b"{" for t in line)
+            counts["sentences"] += sentences(line)
+        start += len(piece)
+    return counts, edits
+
+
+def raw_lines(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
