@@ -92,7 +92,7 @@ class Candidates:
         place = first + np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         order = np.lexsort((place, after[place], group))
         members = place[order]
-        sub, count = runs(np.stack([group[order].astype(np.uint64), after[members]], axis=1))
+        sub, count = runs(group[order], after[members])
         dense = (count <= self.group_cap) & (sizes[group[order][sub]] <= self.hot_cap)
         return [
             _star(first, place),

@@ -61,16 +61,16 @@ class ExactGroups:
         The witness of a removal is the group's first document; `shared` = `either` = 1, since each
         text counts as a set of one element, its normalised self.
         """
-        found = nodes(rows)
-        hashes = np.stack([column(rows, "partition"), column(rows, "rest")], axis=1)
-        order = np.lexsort((hashes[:, 1], hashes[:, 0]))
-        starts, sizes = runs(hashes[order])
+        found, head, rest = nodes(rows), column(rows, "partition"), column(rows, "rest")
+        order = np.lexsort((rest, head))
+        _, sizes = runs(head[order], rest[order])
         order = order[np.repeat(sizes > 1, sizes)]  # most documents have no equal: leave early
-        found, hashes = found.take(order), hashes[order]
-        found, which = number(found, hashes[:, 0], hashes[:, 1])
-        rank = np.empty_like(hashes, shape=(len(found.shard), 2))
-        rank[which] = hashes
-        starts, sizes = runs(rank)
+        head, rest = head[order], rest[order]
+        found, which = number(found.take(order), head, rest)
+        group = np.empty(len(found.shard), np.int64)
+        starts, sizes = runs(head, rest)
+        group[which] = np.repeat(np.arange(len(starts)), sizes)
+        starts, sizes = runs(group)
         root = np.repeat(starts, sizes)
         witness = np.where(root == np.arange(len(root)), -1, root)
         one = np.ones(len(root), np.uint32)

@@ -92,15 +92,15 @@ def _array(table: pa.Table, name: str) -> pa.Array:
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
 
 
-def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find stretches of equal rows in sorted `values` [n] or [n, k]: starts and sizes, int64."""
-    if not len(values):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    change = values[1:] != values[:-1]
-    if change.ndim > 1:
-        change = change.any(axis=1)
-    starts = np.concatenate(([0], np.flatnonzero(change) + 1)).astype(np.int64)
-    return starts, np.diff(np.append(starts, len(values)))
+def runs(*fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find stretches of rows equal in all `fields`, which are sorted: starts and sizes, int64."""
+    size = len(fields[0])
+    change = np.zeros(size, bool)
+    change[:1] = True
+    for values in fields:
+        change[1:] |= values[1:] != values[:-1]
+    starts = np.flatnonzero(change).astype(np.int64)
+    return starts, np.diff(np.append(starts, size))
 
 
 def number(found: Nodes, *major: np.ndarray) -> tuple[Nodes, np.ndarray]:
@@ -110,14 +110,13 @@ def number(found: Nodes, *major: np.ndarray) -> tuple[Nodes, np.ndarray]:
     comes with two ranks: nothing could be decided the same way twice.
     """
     order = found.order(*major)
-    fields = (*major, *found)
-    starts, sizes = runs(np.stack([v.astype(np.int64) for v in fields], axis=1)[order])
+    starts, sizes = runs(*(values[order] for values in (*major, *found)))
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.repeat(np.arange(len(starts)), sizes)
     distinct = found.take(order[starts])
-    keys = np.stack([distinct.shard, distinct.high, distinct.low], axis=1)
-    again = np.lexsort(keys.T)
-    _, repeats = runs(keys[again])
+    keys = (distinct.low, distinct.high, distinct.shard)
+    again = np.lexsort(keys)
+    _, repeats = runs(*(values[again] for values in keys))
     if len(repeats) != len(starts):
         at = int(np.flatnonzero(repeats > 1)[0])
         where = again[int(repeats[:at].sum())]

@@ -63,8 +63,8 @@ class Verify:
         """Pairs (a_*, b_*) -> edges with `shared` and `either`; all edges share partition 0."""
         a, b = nodes(rows, "a_"), nodes(rows, "b_")
         order = np.lexsort((b.low, b.high, b.shard, a.low, a.high, a.shard))
-        keys = np.stack([a.shard, a.high, a.low, b.shard, b.high, b.low], axis=1)
-        distinct = order[runs(keys[order])[0]]
+        keys = (a.shard, a.high, a.low, b.shard, b.high, b.low)
+        distinct = order[runs(*(values[order] for values in keys))[0]]
         a, b = a.take(distinct), b.take(distinct)
         order = np.lexsort((b.row, b.shard, a.row, a.shard))  # near in the chunk, near on disk
         a, b = a.take(order), b.take(order)
@@ -87,7 +87,7 @@ class Verify:
             return shared, either, 0
         shard, row = np.concatenate((a.shard, b.shard)), np.concatenate((a.row, b.row))
         order = np.lexsort((row, shard))
-        starts, sizes = runs(np.stack([shard, row.astype(np.uint64)], axis=1)[order])
+        starts, sizes = runs(shard[order], row[order])
         which = np.empty(2 * pairs, np.int64)
         which[order] = np.repeat(np.arange(len(starts)), sizes)
         shard, row = shard[order[starts]], row[order[starts]]

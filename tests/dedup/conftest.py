@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from gristmill.documents.exchange import DECISIONS
 from gristmill.documents.identity import shard_hash
 from gristmill.documents.stage import checked_measure, checked_verdict

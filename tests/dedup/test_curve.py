@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from gristmill.dedup.curve import (
     candidate_probability,
     curve_table,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gristmill.dedup import GLOBAL_STAGES, ExactDuplicates
 from gristmill.documents.errors import ContractError
 from gristmill.documents.exchange import DECISIONS, GlobalStage
-from hypothesis import given
-from hypothesis import strategies as st
 
 STAGE = ExactDuplicates()
 

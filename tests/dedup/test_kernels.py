@@ -7,14 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from gristmill.dedup import _kernels as kernels
 from gristmill.dedup.curve import candidate_probability
 from gristmill.dedup.exact import ExactSurvey
 from gristmill.dedup.near import NearSurvey
 from gristmill.dedup.verify import shingle_sets
 from gristmill.documents.text import text_view
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 # Pieces that meet every rule of the tokens, among arbitrary bytes.
 PIECES = st.sampled_from(

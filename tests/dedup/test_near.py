@@ -8,6 +8,9 @@ import random
 from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from gristmill.dedup import NearDuplicates
 from gristmill.dedup.candidates import Candidates, counts_of
 from gristmill.dedup.clusters import Clusters
@@ -15,8 +18,6 @@ from gristmill.dedup.verify import Verify
 from gristmill.documents.errors import UsageError
 from gristmill.documents.exchange import DECISIONS
 from gristmill.documents.fingerprint import measure_fingerprint
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 STAGE = NearDuplicates()
 
