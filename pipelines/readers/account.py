@@ -83,7 +83,9 @@ class ReadAccount:
         """ContractError when a byte is missing or counted twice; only after a complete read."""
         covered = self.record_bytes + self.loss_bytes + self.skip_bytes
         if covered != self.decoded_bytes:
-            msg = f"readers: {self.decoded_bytes} decoded bytes, {covered} in records, losses and skips"
+            msg = (
+                f"readers: {self.decoded_bytes} bytes decoded, {covered} in records, losses, skips"
+            )
             raise ContractError(msg)
         taken = self.members + self.padding + self.damaged
         if taken != self.stored_bytes:

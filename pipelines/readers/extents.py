@@ -21,6 +21,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from ...documents.errors import UsageError, did_you_mean
@@ -140,7 +141,7 @@ def split_file(root: Path, file: str, target_bytes: int) -> list[Extent]:
             if cut > cuts[-1]:
                 cuts.append(cut)
     cuts.append(size)
-    return [Extent(file, a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [Extent(file, a, b) for a, b in pairwise(cuts)]
 
 
 def nearest(starts: Sequence[int], wanted: Sequence[int]) -> list[int]:

@@ -13,7 +13,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from isal import isal_zlib
 
@@ -82,7 +82,7 @@ class Codec:
 
 ERRORS: tuple[type[Exception], ...] = (
     zlib.error,
-    isal_zlib.error,
+    cast("type[Exception]", isal_zlib.error),
     OSError,
     EOFError,
     lzma.LZMAError,
