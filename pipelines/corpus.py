@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,17 +198,15 @@ class MixStep(Step):
         spec = MixSpec.parse(run.recipe.mixture or {})
         identity = run.tokenizer_identity[0]
         digests = {s: run.store.require(f"tokens/{s}.bin").digest for s in run.shards}
-        plans = run.store.path("plans")
-        plans.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=plans, prefix=".compiling-") as folder:
+        with run.store.scratch("plans/compiling") as folder:
             plan = compile_plan(
                 catalog(run),
                 spec,
                 tokens_digests=digests,
                 tokenizer_digest=identity,
-                out=Path(folder),
+                out=folder,
             )
-            made = sorted(p for p in (Path(folder) / plan).iterdir() if p.is_file())
+            made = sorted(p for p in (folder / plan).iterdir() if p.is_file())
             files = [f"plans/{plan}/{p.name}" for p in made]
             for source, name in zip(made, files, strict=True):
                 with run.store.writing(name) as temporary:

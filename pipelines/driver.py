@@ -22,6 +22,7 @@ from .manifest import make_manifest
 from .recipe import Recipe, load_recipe
 from .run import PLACE, RECIPE, Run, prepare, put
 from .steps import Step
+from .store import sweep
 from .tasks import steps_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def run_recipe(
     if fresh:
         _start_over(out)
     run = prepare(recipe, recipe_path.parent, out, without=without or [])
+    sweep(out)
     run = _with_manifest(run, recipe, recipe_path.parent, out, without or [])
     lock(run)
     made: dict[str, int] = {}

@@ -17,6 +17,7 @@ import yaml
 from ..documents.errors import UsageError, did_you_mean
 from ..documents.fingerprint import digest
 from ..documents.stage import Stage
+from .readers import ReadOptions
 from .registry import build_named, known_converters, known_globals, known_stages, split_entry
 
 FORMAT = 1
@@ -167,6 +168,8 @@ def _source(name: str, body: Any, order: int, where: str) -> Source:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
             msg = f"{where}.{share}: expected a share from 0 to 1, found {value!r}"
             raise UsageError(msg)
+    reader = _mapping(given.get("reader") or {}, f"{where}.reader", None)
+    ReadOptions.of(reader)
     stages = given.get("stages") or []
     return Source(
         name=name,
@@ -178,7 +181,7 @@ def _source(name: str, body: Any, order: int, where: str) -> Source:
             f"{where}.converter",
             "converter",
         ),
-        reader=given.get("reader") or {},
+        reader=reader,
         stages=tuple(
             build_named(known_stages(), e, f"{where}.stages[{i}]", "stage")
             for i, e in enumerate(stages)

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import secrets
+import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +29,8 @@ from ..documents.fingerprint import canonical, file_digest
 from ..documents.fingerprint import digest as value_digest
 
 FORMAT = 1  # of sidecars
+_HOST = platform.node().replace(".", "_") or "host"
+_DAY = 86_400  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +116,23 @@ class Store:
         """A temporary path beside `name`; removed unless `commit` took it."""
         target = self.root / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        temporary = _temporary(target)
         try:
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """A temporary folder beside `name`, gone afterwards."""
+        target = self.root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = _temporary(target)
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def commit(
         self,
@@ -179,10 +196,42 @@ class Store:
             raise DamagedError(msg)
 
 
+def _temporary(target: Path) -> Path:
+    """A name beside `target` that tells who writes it: host, process, and a random part."""
+    who = f"{_HOST}-{os.getpid()}-{secrets.token_hex(4)}"
+    return target.with_name(f".{target.name}.{who}.tmp")
+
+
+def sweep(root: Path) -> None:
+    """Remove what killed processes left: temporary files of dead processes of this host.
+
+    Of other hosts only files older than a day go: their writers cannot be asked.
+    """
+    for path in root.rglob(".*.tmp"):
+        host, pid, _ = path.name.removesuffix(".tmp").rsplit(".", 1)[1].rsplit("-", 2)
+        try:
+            old = time.time() - path.stat().st_mtime > _DAY
+            if not old and (host != _HOST or _runs(int(pid))):
+                continue
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        except OSError:  # its writer was quicker
+            continue
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write by temporary name, flush and rename: readers see the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(path)
     with temporary.open("wb") as file:
         file.write(content)
         file.flush()

@@ -1,0 +1,153 @@
+"""What a second command redoes: what is missing, what depends on a change, and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gristmill.documents.errors import StopError
+from gristmill.pipelines.driver import run_recipe
+from gristmill.pipelines.tasks import perform
+
+OLD = "gopher_quality, gopher_repetition"
+
+
+class Inline:
+    """Does tasks in this process; `fail` names (step, key prefix) that raise."""
+
+    def __init__(self, fail: tuple[str, str] | None = None) -> None:
+        self.fail = fail
+        self.done: list[tuple[str, str]] = []
+
+    def run(self, run_dir, step, keys, *, progress):
+        from gristmill.pipelines.executors import Failure
+
+        failures = []
+        for key in keys:
+            if self.fail and step == self.fail[0] and key.startswith(self.fail[1]):
+                failures.append(Failure(key=key, attempts=3, error="planted"))
+                continue
+            perform(str(run_dir), step, key)
+            self.done.append((step, key))
+        return failures
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def run(mill, tmp_path):
+    """A function that runs the small recipe in one folder and tells what was made."""
+
+    def again(**options):
+        executor = Inline(options.pop("fail", None))
+        recipe = mill.small_recipe(tmp_path, change=options.pop("change", ("", "")))
+        outcome = run_recipe(recipe, tmp_path / "run", executor=executor, **options)
+        return executor.done, outcome
+
+    again.folder = tmp_path / "run"
+    return again
+
+
+def text_read(folder, steps):
+    """Text bytes that the tasks of some steps read, by file."""
+    found = {}
+    for path in folder.rglob("*.run.json"):
+        facts = json.loads(path.read_text())
+        if facts.get("step", "").startswith(steps) and facts["text_bytes_read"]:
+            found[path.name] = facts["text_bytes_read"]
+    return found
+
+
+def test_run_again_makes_nothing(mill, run):
+    run()
+    done, outcome = run()
+    assert done == []
+    assert sum(outcome.made.values()) == 0
+
+
+@pytest.mark.parametrize(
+    "kind", ["documents", "losses", "attributes/base", "accounts/base", "corpus", "decisions"]
+)
+def test_run_deleted_sidecar_redoes_that_output_alone(mill, run, kind):
+    run()
+    before = mill.snapshot(run.folder)
+    victim = min((run.folder / kind).rglob("*.parquet.json"))
+    victim.unlink()
+    done, _ = run()
+    assert len(done) == 1  # same bytes come out, so nothing that depends on them is stale
+    assert mill.differing(before, mill.snapshot(run.folder)) == []
+
+
+def test_run_deleted_token_file_redoes_tokens_alone(mill, run):
+    run()
+    before = mill.snapshot(run.folder)
+    min((run.folder / "tokens").glob("*.bin")).unlink()
+    done, _ = run()
+    assert [step for step, _ in done] == ["tokens"]
+    assert mill.differing(before, mill.snapshot(run.folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "tighter"),
+    [
+        ((OLD, OLD.replace("gopher_quality", "{gopher_quality: {min_words: 120}}")), True),
+        ((OLD, OLD.replace("gopher_quality", "{gopher_quality: {min_words: 20}}")), False),
+    ],
+)
+def test_run_changed_threshold_equals_a_fresh_run(mill, run, tmp_path, change, tighter):
+    run()
+    for path in run.folder.rglob("*.run.json"):
+        path.unlink()
+    done, _ = run(change=change)
+    assert {"pass-base", "tokens"} <= {step for step, _ in done}
+    assert not any(step in {"read", "account-read"} for step, _ in done)
+    measured = text_read(run.folder, ("pass-", "account-"))
+    if tighter:
+        assert measured == {}  # no text was read again to measure or to count
+    else:
+        assert measured  # rows that an earlier cut had kept from later stages
+    fresh = tmp_path / "fresh"
+    run_recipe(mill.small_recipe(tmp_path, change=change), fresh, executor=Inline())
+    assert mill.differing(mill.snapshot(run.folder), mill.snapshot(fresh)) == []
+
+
+def test_run_added_file_reads_the_new_shard_alone(mill, run, tmp_path):
+    run()
+    executor = Inline()
+    web = ["web/pages-00000.warc.gz", "web/truncated.warc.gz", "web/pages-00001.warc.gz"]
+    recipe = mill.small_recipe(tmp_path, web=web)
+    run_recipe(recipe, run.folder, executor=executor)
+    read = [key for step, key in executor.done if step == "read"]
+    assert read
+    old = {p.name.split(".")[0] for p in (run.folder / "documents").glob("*.parquet")} - set(read)
+    assert old
+    assert not any(key in old for step, key in executor.done if step == "pass-base")
+
+
+def test_run_failed_shard_is_reported_and_the_next_global_round_stops(mill, run):
+    with pytest.raises(StopError, match=r"1 of \d+ shards failed \(notes-.*--without notes-"):
+        run(fail=("read", "notes"))
+    steps = {p.parent.name for p in (run.folder / "attributes").rglob("*.parquet")}
+    assert "base" in steps  # the pass went on with the others
+    assert not (run.folder / "exchange").exists() or not list(
+        (run.folder / "exchange").rglob("1/*.arrow")
+    )
+    done, outcome = run()
+    assert outcome.exit_code == 0
+    assert "read" in {step for step, _ in done}
+
+
+def test_run_without_a_shard_goes_on_and_books_the_loss(mill, run):
+    with pytest.raises(StopError):
+        run(fail=("read", "notes"))
+    shards = [json.loads(line)["name"] for line in (run.folder / "manifest.jsonl").open()]
+    (lost,) = [s for s in shards if s.startswith("notes")]
+    _, outcome = run(without=[lost], fail=("read", "notes"))
+    assert outcome.damage  # exit 1: usable, the damage listed
+    assert outcome.exit_code == 1
+    books = mill.command(
+        "ledger", run.folder, "--sql", "select shard, state from shards", "--format", "csv"
+    )
+    assert f"{lost},without" in books.stdout
