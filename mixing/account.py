@@ -35,8 +35,8 @@ def account(plan: Plan) -> pa.Table:
 
     Every stage and slice reconciles: windows x sequence_length = real + padding, where windows
     come from the ledger, padding from the windows' fill and real tokens from the exact count per
-    token; ContractError with the difference when one is off. `epochs_max` counts every read up to
-    the end of the stage, whichever slice or length made it.
+    token; ContractError with the difference when one is off, or a window holds a token twice.
+    `epochs_max` counts every read up to the end of the stage, whichever slice or length made it.
     """
     tokens = np.asarray(plan.documents[:, 2]).astype(np.int64)
     usage = Usage(tokens, plan.windows, [np.asarray(p) for p in plan.pieces])
@@ -60,7 +60,7 @@ def account(plan: Plan) -> pa.Table:
             special = _sum(source_of_segment, times * controls, sources)
             windows = _sum(owner, read, sources)
             padding = _sum(owner, read * (stage.sequence_length - fill), sources)
-            inside = usage.spread(lane, np.ones(plan.lanes[lane].windows, dtype=np.int64)) > 0
+            inside = _inside(plan, usage, lane)
             have = _sum(source_of_segment, inside * usage.lengths, sources)
             met = np.unique(usage.document[times > 0])
             documents = np.bincount(plan.document_sources[met], minlength=sources)
@@ -92,11 +92,31 @@ def account(plan: Plan) -> pa.Table:
                 }
                 for s in np.flatnonzero(have).tolist()
             )
+        given = int(plan.ledgers[k][-1].sum())
+        if given != stage.windows:
+            raise ContractError(
+                f"plan {plan.id}, stage {stage.name!r}: its ledger gives {given} windows, it has "
+                f"{stage.windows} positions"
+            )
         for row in rows[first_row:]:  # when all slices of the stage have been counted
             cell, source = row["epochs_max"]
             mine = insides[cell] & (source_of_segment == source)
             row["epochs_max"] = int(usage.times[mine].max())
     return pa.Table.from_pylist(rows, schema=ACCOUNT)
+
+
+def _inside(plan: Plan, usage: Usage, lane: int) -> np.ndarray:
+    """Segments that a lane holds; ContractError unless it holds each of its tokens once."""
+    covered = usage.spread(lane, np.ones(plan.lanes[lane].windows, dtype=np.int64))
+    tokens = int(plan.pieces[lane][:, 2].sum(dtype=np.int64))
+    cover = int((covered * usage.lengths).sum())
+    if int(covered.max()) != 1 or not cover == tokens == plan.lanes[lane].tokens:
+        raise ContractError(
+            f"plan {plan.id}, lane {lane} (slice {plan.lanes[lane].slice!r}): its windows hold "
+            f"{tokens} tokens, some {int(covered.max())} times; its documents have "
+            f"{plan.lanes[lane].tokens}"
+        )
+    return covered > 0
 
 
 def _fill(plan: Plan, lane: int) -> np.ndarray:

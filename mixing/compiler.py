@@ -11,6 +11,7 @@ import dataclasses
 import os
 import shutil
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -189,19 +190,30 @@ def _check_epochs(
         for lane, before, count in zip(stage.lanes, stage.before, counts, strict=True):
             read = window_counts(spec.seed, lanes[lane], before, before + count)
             usage.times += usage.spread(lane, read)
-        worst: tuple[float, int, int] | None = None
-        for i, lane in enumerate(stage.lanes):
-            inside = usage.spread(lane, np.ones(lanes[lane].windows, dtype=np.int64)) > 0
-            most = int(usage.times[inside].max())
-            if most > stage.max_epochs[i]:
-                worst = max(worst or (0.0, 0, 0), (most / stage.max_epochs[i], -i, most))
-        if worst is not None:
-            i, most = -worst[1], worst[2]
-            lane = stage.lanes[i]
-            own = window_counts(spec.seed, lanes[lane], 0, stage.before[i] + counts[i])
-            inside = usage.spread(lane, np.ones(lanes[lane].windows, dtype=np.int64)) > 0
-            others = int((usage.times - usage.spread(lane, own))[inside].max())
-            raise UsageError(_infeasible(stage, i, counts[i], lanes[lane], most, others))
+        # a token in several slices of the stage may be read as often as the largest cap allows
+        insides = [
+            usage.spread(lane, np.ones(lanes[lane].windows, dtype=np.int64)) > 0
+            for lane in stage.lanes
+        ]
+        allowed = np.zeros_like(usage.times)
+        for cap, inside in zip(stage.max_epochs, insides, strict=True):
+            np.maximum(allowed, np.where(inside, cap, 0), out=allowed)
+        over = np.logical_or.reduce(insides) & (usage.times > allowed)
+        if not over.any():
+            continue
+        # to blame: of the slices that hold such a token, the one that itself asks most for its cap
+        asked = [
+            Fraction(before + count, lanes[lane].windows * cap) if (over & inside).any() else -1
+            for lane, before, count, cap, inside in zip(
+                stage.lanes, stage.before, counts, stage.max_epochs, insides, strict=True
+            )
+        ]
+        i = asked.index(max(asked))
+        lane, inside = stage.lanes[i], insides[i]
+        most = int(usage.times[over & inside].max())
+        own = window_counts(spec.seed, lanes[lane], 0, stage.before[i] + counts[i])
+        others = int((usage.times - usage.spread(lane, own))[inside].max())
+        raise UsageError(_infeasible(stage, i, counts[i], lanes[lane], most, others))
 
 
 def _infeasible(stage: Stage, i: int, asked: int, lane: Lane, most: int, others: int) -> str:

@@ -4,7 +4,8 @@ A slice is a predicate over documents, independent of stages; slices may overlap
 and across stages (`long_context` picks long documents that `base` also reads). A document belongs
 to every slice that matches it, and repetition is counted by *token*, over all slices, lengths and
 stages: `max_epochs: 4` means that no token of the slice is read more than four times up to the
-end of that stage, by whichever slice it was read.
+end of that stage, by whichever slice it was read. A token in several slices of a stage may be read
+as often as the largest of their caps allows, so `{all: 4, code: 8}` says what it seems to say.
 
 A stage has whole optimizer steps: its budget is rounded down to a multiple of `global_batch`
 windows of `sequence_length` tokens, and is one step at least. A batch so never mixes lengths.

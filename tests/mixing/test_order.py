@@ -4,10 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from gristmill.documents.errors import StopError
-from gristmill.mixing.order import Permutation, check_vectors, keys_of, mix64, test_vectors
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gristmill.documents.errors import StopError
+from gristmill.mixing.order import Permutation, check_vectors, keys_of, mix64, test_vectors
 
 VECTORS_100_AND_2 = [[2, 1, 0], [100, 0, 45], [100, 33, 25]]
 VECTORS_LARGE = [

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gristmill.mixing import packing
 from gristmill.mixing._kernels import best_fit
 from gristmill.mixing.packing import pack
-from hypothesis import given
-from hypothesis import strategies as st
 
 lengths_of = st.integers(1, 70).flatmap(
     lambda capacity: st.tuples(

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from gristmill.documents.errors import UsageError
-from gristmill.mixing.quota import UNIT, integer_weights, ledger
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
+from gristmill.documents.errors import UsageError
+from gristmill.mixing.quota import UNIT, integer_weights, ledger
 
 weight = st.one_of(
     st.integers(1, 10**6), st.floats(1e-9, 1e3, allow_nan=False), st.sampled_from([2.9e-5, 0.5, 1])
