@@ -1,15 +1,16 @@
 """Token ids at scan speed, equal to `tokenizers` or not at all.
 
-The engine is `fastokens`: 110-125 MB/s on one core, `tokenizers` does 3 (benchmarks/tokens.py).
+The engine is `fastokens`: 50-180 MB/s of new text on one core, 190 when its cache of words is warm,
+where `tokenizers` does 1-3 (benchmarks/tokens.py; 98 MB of mixed sets from cold: 105).
 It is built *without* control tokens, so a literal `<|endoftext|>` in a text is plain text; `tokens`
 places control ids. Equality with `tokenizers` is proven on a fixed probe whenever an encoder is
-loaded (40 ms); what differs stops the run unless slow work is asked for. One thread: workers are
+loaded (0.15 s); what differs stops the run unless slow work is asked for. One thread: workers are
 processes. FASTOKENS_BPE_THREADS is read when the engine's pool starts, so it is set here, before
 the import (measured: 1.00 cores; RAYON_NUM_THREADS alone leaves it at 1.5 and more).
 
 Memory. One pre-token costs the engine 170 bytes for each of its bytes, and a batch some 10: texts
 go in by GROUP bytes, long ones in pieces, cut where no token of the known splits can stand on
-both sides (`_pieces`). Pieces leave a text's ids as they were: tests cut at every such place. Only
+both sides (`pieces`). Pieces leave a text's ids as they were: tests cut at every such place. Only
 a stretch of LONGEST bytes without one (a run of one letter, say) is cut anyway: there, and only
 there, ids can differ from those of `tokenizers`; they decode the same and are the same on every
 run. Without that rule such a stretch of 300 MB would take 50 GB.
@@ -20,7 +21,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from ..documents.errors import ContractError, StopError, UsageError, did_you_mean
 from ..documents.text import text_view
+from .pieces import SPLITS, pieces, split_of
 from .probe import PROBE, chained_pairs
 
 GROUP = 4 << 20  # bytes of text that go to the engine at once
@@ -42,27 +43,6 @@ OWN = Path(__file__).with_name("tokenizer.json")
 OWN_DIGEST = "c0c1c6ae80fb38ff631862768d44db94"
 OWN_GOLDEN = "61f69f8ba7b1af0a897f2ce98da7b47f"
 _ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end▁of▁sentence|>", "[SEP]")
-
-_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _TAIL
-_O200K = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-_QWEN2 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + _TAIL
-_SPLITS = (_GPT2, _CL100K, _O200K, _QWEN2)
-
-# Between these two no pre-token of _SPLITS can stand, and none looks ahead over them: whitespace
-# is followed by everything in them, but nothing before these places is whitespace. `'` is left out
-# after letters: contractions. Whitespace beyond ASCII begins with C2, E1, E2 or E3: left out before
-# a space. E5-E8 are Han throughout: letters.
-_CUT = re.compile(
-    rb"[A-Za-z](?=[\n\r\t -&(-@\[-`{-~])|[0-9](?=[\n A-Za-z])|[!-/:-@\[-`{-~](?= )"
-    rb"|[\xe5-\xe8][\x80-\xbf]{2}(?=[ \n]|\xe3\x80\x82|\xef\xbc\x8c)"
-    rb"|[\xc3-\xdf][\x80-\xbf](?= )|\xe0[\xa0-\xbf][\x80-\xbf](?= )"
-)
 
 _Flat = Callable[[list[str]], tuple[np.ndarray, np.ndarray]]  # ids uint32, int64 offsets
 
@@ -86,7 +66,7 @@ class Encoder:
     bos_id: int | None  # begins every document, where the tokenizer's own template says so
     controls: frozenset[int] = field(repr=False)  # ids that no text gives
     flat: _Flat = field(repr=False)
-    cuts: bool = field(repr=False)  # the split is one of those that `_CUT` is proven for
+    cuts: bool = field(repr=False)  # the split is one of those that `pieces.CUT` is proven for
 
     @property
     def dtype(self) -> np.dtype:
@@ -96,7 +76,8 @@ class Encoder:
     def parts(self, column: pa.Array | pa.ChunkedArray) -> Iterator[Part]:
         """Encode a string column in parts of at most GROUP + LONGEST bytes of text.
 
-        Nulls are empty. ContractError names the row whose text is not UTF-8.
+        Nulls are empty. ContractError names the row whose text is not UTF-8. Under a split that
+        is not one of `pieces.SPLITS`, texts up to LONGEST bytes stay whole.
         """
         view = text_view(column)
         offsets = view.offsets.tolist()
@@ -106,7 +87,7 @@ class Encoder:
         for row in range(view.rows):
             data = view.data[offsets[row] : offsets[row + 1]]
             events.append((len(texts), False))
-            for start, stop in _pieces(data, PIECE if self.cuts else LONGEST):
+            for start, stop in pieces(data, PIECE if self.cuts else LONGEST, LONGEST):
                 try:
                     texts.append(data[start:stop].tobytes().decode())
                 except UnicodeDecodeError as error:
@@ -144,34 +125,6 @@ class Encoder:
             ends.append(part.marks[part.ends] + total)
             total += len(part.ids)
         return np.diff(np.concatenate(ends))
-
-
-def _pieces(data: np.ndarray, piece: int, longest: int | None = None) -> Iterator[tuple[int, int]]:
-    """Spans that cover `data` (uint8, UTF-8), each at least `piece` bytes but for the last.
-
-    A span ends at the first safe place after `piece` bytes, at the latest after `longest`
-    (default: LONGEST) of them, there at the end of a character.
-    """
-    longest = max(LONGEST if longest is None else longest, piece)
-    start = 0
-    while len(data) - start > piece:
-        found = _CUT.search(data, start + piece - 1, min(start + longest, len(data)))  # type: ignore[call-overload]
-        if found:
-            stop = found.end()
-        elif len(data) - start <= longest:
-            break
-        else:
-            stop = start + longest
-            while data[stop] & 0xC0 == 0x80:  # inside a character
-                stop += 1
-                if stop == len(data):
-                    break
-        if stop >= len(data):
-            break
-        yield start, stop
-        start = stop
-    if start < len(data):
-        yield start, len(data)
 
 
 def load_encoder(
@@ -212,6 +165,11 @@ def load_encoder(
     except Exception as error:  # the library raises bare Exception
         raise UsageError(f"{path} is not a tokenizer that `tokenizers` loads: {error}") from error
 
+    if full["model"].get("dropout"):
+        raise UsageError(
+            f"{path} drops merges at random (model.dropout): ids would differ each run"
+        )
+
     digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
     eos_id = _eos(path, controls, eos)
     bos_id = _bos(path, reference, eos_id, bos)
@@ -237,29 +195,8 @@ def load_encoder(
         bos_id=bos_id,
         controls=frozenset(controls.values()),
         flat=flat,
-        cuts=not kept and full.get("normalizer") is None and _split_of(full) in _SPLITS,
+        cuts=not kept and full.get("normalizer") is None and split_of(full) in SPLITS,
     )
-
-
-def _split_of(full: dict[str, Any]) -> str | None:
-    """Give the pattern of a byte-level pre-tokenizer, None where it is of another kind."""
-    match full.get("pre_tokenizer"):
-        case {"type": "ByteLevel", "use_regex": True, "add_prefix_space": False}:
-            return _GPT2
-        case {
-            "type": "Sequence",
-            "pretokenizers": [
-                {
-                    "type": "Split",
-                    "pattern": {"Regex": str(pattern)},
-                    "behavior": "Isolated",
-                    "invert": False,
-                },
-                {"type": "ByteLevel", "use_regex": False, "add_prefix_space": False},
-            ],
-        }:
-            return pattern
-    return None
 
 
 def _eos(path: Path, controls: dict[str, int], eos: str | None) -> int:

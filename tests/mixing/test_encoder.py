@@ -21,6 +21,7 @@ from gristmill.documents.fingerprint import file_digest
 from gristmill.documents.text import from_buffers
 from gristmill.mixing import encoder as module
 from gristmill.mixing.encoder import OWN, OWN_DIGEST, load_encoder
+from gristmill.mixing.pieces import GPT2, SPLITS, pieces
 from gristmill.mixing.probe import chained_pairs
 
 ENCODER = load_encoder()
@@ -61,6 +62,7 @@ def test_own_tokenizer_is_small_pinned_and_fast():
     assert ENCODER.engine.startswith("fastokens ")
     assert (ENCODER.vocab_size, ENCODER.eos_id, ENCODER.bos_id) == (16_384, 16_368, None)
     assert ENCODER.dtype == np.dtype("<u2")
+    assert ENCODER.cuts
 
 
 def test_own_card_states_the_files_digest_and_size():
@@ -137,9 +139,9 @@ def test_encode_of_text_that_is_not_utf8_names_the_row():
 
 
 def split_variants():
-    """Our vocabulary under each split that `_CUT` is said to be safe for."""
-    for pattern in module._SPLITS:
-        if pattern == module._GPT2:
+    """Our vocabulary under each split that `CUT` is said to be safe for."""
+    for pattern in SPLITS:
+        if pattern == GPT2:
             split = {"type": "ByteLevel", "use_regex": True, "add_prefix_space": False}
             split |= {"trim_offsets": True}
         else:
@@ -158,7 +160,7 @@ SPLIT_VARIANTS = list(split_variants())
 @example("a\r\n 1a1 a'sa's1'd .'s a.\n/b! \n 字 字\n字。。字，a ก я \u00a0 a\u00a0 \u2028a")
 def test_pieces_cut_at_every_safe_place_keep_the_ids_of_every_known_split(text):
     data = np.frombuffer(text.encode(), np.uint8)
-    spans = list(module._pieces(data, 1, 1 << 20))
+    spans = list(pieces(data, 1, 1 << 20))
     assert [start for start, _ in spans] == [0, *(stop for _, stop in spans)][: len(spans)]
     assert b"".join(data[a:b].tobytes() for a, b in spans) == text.encode()
     for tokenizer in SPLIT_VARIANTS:
@@ -176,14 +178,14 @@ def test_pieces_of_ordinary_text_in_many_scripts_find_a_place_soon():
         '{"a":1}',
     ):
         data = np.frombuffer((text * 100).encode(), np.uint8)
-        longest = max(b - a for a, b in module._pieces(data, 200))
+        longest = max(b - a for a, b in pieces(data, 200, 1 << 20))
         assert longest < 200 + len(text.encode())
 
 
 @given(ANY, st.integers(1, 9))
 def test_pieces_forced_apart_never_split_a_character(text, longest):
     data = np.frombuffer(text.encode(), np.uint8)
-    parts = [data[a:b].tobytes().decode() for a, b in module._pieces(data, 1, longest)]
+    parts = [data[a:b].tobytes().decode() for a, b in pieces(data, 1, longest)]
     assert "".join(parts) == text
     assert all(len(part.encode()) <= max(longest, 1) + 3 for part in parts)
 
@@ -301,6 +303,17 @@ def test_load_end_of_document_is_found_or_named(tmp_path):
         load_encoder(eos="<|endoftex|>")
     with pytest.raises(UsageError, match="name the control token that ends a document"):
         load_encoder(variant(tmp_path, added_tokens=FULL["added_tokens"][1:]))
+
+
+def test_load_truncation_in_the_file_does_not_cut_documents(tmp_path):
+    limit = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    text = "one two three four five six"
+    assert encoded(text, load_encoder(variant(tmp_path, truncation=limit))) == reference(text)
+
+
+def test_load_random_merges_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="at random"):
+        load_encoder(variant(tmp_path, model=FULL["model"] | {"dropout": 0.1}))
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"model": 1}', b"\xff"])

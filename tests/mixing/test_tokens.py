@@ -20,6 +20,7 @@ from gristmill.documents.errors import (
     StopError,
 )
 from gristmill.documents.fingerprint import canonical
+from gristmill.mixing import encoder as encoder_module
 from gristmill.mixing import shards, tokens
 from gristmill.mixing.encoder import load_encoder
 from gristmill.mixing.shards import ShardPaths, TokenShard
@@ -106,6 +107,18 @@ def test_shard_bytes_do_not_hang_on_batches_or_runs(shard, tmp_path, monkeypatch
         first = (shard.parent / f"{shard.name}{end}").read_bytes()
         assert (tmp_path / f"again{end}").read_bytes() == first
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_shard_of_documents_over_many_parts_is_the_same(tmp_path, monkeypatch):
+    texts = ["", "Some words, and more.\n" * 90, "", "x y " * 200, "end"]
+    corpus_file(tmp_path / "c.parquet", texts)
+    written(tmp_path / "whole", tmp_path / "c.parquet")
+    monkeypatch.setattr(encoder_module, "PIECE", 50)
+    monkeypatch.setattr(encoder_module, "GROUP", 120)
+    assert len(list(ENCODER.parts(pa.array(texts)))) > 9
+    written(tmp_path / "parts", tmp_path / "c.parquet")
+    for end in (".bin", ".ends.npy", ".ids.npy", ".index.json"):
+        assert (tmp_path / f"parts{end}").read_bytes() == (tmp_path / f"whole{end}").read_bytes()
 
 
 def test_shard_of_several_extents_checks_each_once(tmp_path, monkeypatch):
