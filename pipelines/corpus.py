@@ -192,7 +192,7 @@ class MixStep(Step):
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Compile beside the plans, then commit file by file, the pointer last."""
-        from ..mixing.plan import compile_plan
+        from ..mixing.compiler import compile_plan
         from ..mixing.spec import MixSpec
 
         spec = MixSpec.parse(run.recipe.mixture or {})

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from ..documents.errors import StopError, UsageError, did_you_mean
 from ..documents.fingerprint import canonical
 from .manifest import make_manifest
+from .prune import prune
 from .recipe import Recipe, load_recipe
 from .run import PLACE, RECIPE, Run, prepare, put
 from .steps import Step
@@ -69,6 +70,7 @@ def run_recipe(
         _one_step(run, step, executor, made, kept, say)
     if run.failed:
         raise StopError(_missing(run))
+    prune(run)
     from .books import build_ledger, over_limit
 
     build_ledger(run)

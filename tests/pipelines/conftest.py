@@ -39,7 +39,7 @@ sources:
     converter: plain
     removal_cap: 1
     max_loss: 1
-  agent: {{paths: ["agent/*.jsonl.gz"], converter: trajectory}}
+  agent: {{paths: ["agent/*.jsonl.gz"], converter: trajectory, reader: {{text_field: null}}}}
 shared: [exact_duplicates, near_duplicates]
 mixture:
   global_batch: 4
