@@ -39,33 +39,34 @@ def account(plan: Plan) -> pa.Table:
     `epochs_max` counts every read up to the end of the stage, whichever slice or length made it.
     """
     tokens = np.asarray(plan.documents[:, 2]).astype(np.int64)
-    usage = Usage(tokens, plan.windows, [np.asarray(p) for p in plan.pieces])
+    usage = Usage(tokens, plan.windows, plan.pieces, plan.by_document)
     sources = len(plan.sources)
-    source_of_segment = np.asarray(plan.document_sources)[usage.document].astype(np.int64)
+    source_of = np.asarray(plan.document_sources)[usage.document].astype(np.int64)
     controls = usage.closes.astype(np.int64) + (usage.opens if plan.content["bos"] else 0)
+    for number in range(len(plan.lanes)):
+        _check_lane(plan, usage, number)
     rows: list[dict[str, Any]] = []
     for k, stage in enumerate(plan.stages):
         first_row = len(rows)
-        insides = []
         for i, lane in enumerate(stage.lanes):
             count = int(plan.ledgers[k][-1, i])
             begin = stage.before[i]
             read = window_counts(plan.seed, plan.lanes[lane], begin, begin + count)
             fill = _fill(plan, lane)
             owner = _owner(plan, lane)
+            mine = usage.segments[lane]
+            source, lengths = source_of[mine], usage.lengths[mine]
             times = usage.spread(lane, read)
-            real = _sum(source_of_segment, times * usage.lengths, sources)
-            fresh = (usage.times == 0) & (times > 0)
-            unique = _sum(source_of_segment, fresh * usage.lengths, sources)
-            special = _sum(source_of_segment, times * controls, sources)
+            real = _sum(source, times * lengths, sources)
+            fresh = (usage.times[mine] == 0) & (times > 0)
+            unique = _sum(source, fresh * lengths, sources)
+            special = _sum(source, times * controls[mine], sources)
             windows = _sum(owner, read, sources)
             padding = _sum(owner, read * (stage.sequence_length - fill), sources)
-            inside = _inside(plan, usage, lane)
-            have = _sum(source_of_segment, inside * usage.lengths, sources)
-            met = np.unique(usage.document[times > 0])
+            have = _sum(source, lengths, sources)
+            met = np.unique(usage.document[mine[times > 0]])
             documents = np.bincount(plan.document_sources[met], minlength=sources)
-            usage.times += times
-            insides.append(inside)
+            usage.times[mine] += times
             asked = count * stage.sequence_length
             found = int(real.sum() + padding.sum())
             if asked != found or int(windows.sum()) != count:
@@ -99,24 +100,23 @@ def account(plan: Plan) -> pa.Table:
                 f"{stage.windows} positions"
             )
         for row in rows[first_row:]:  # when all slices of the stage have been counted
-            cell, source = row["epochs_max"]
-            mine = insides[cell] & (source_of_segment == source)
-            row["epochs_max"] = int(usage.times[mine].max())
+            i, s = row["epochs_max"]
+            mine = usage.segments[stage.lanes[i]]
+            row["epochs_max"] = int(usage.times[mine[source_of[mine] == s]].max())
     return pa.Table.from_pylist(rows, schema=ACCOUNT)
 
 
-def _inside(plan: Plan, usage: Usage, lane: int) -> np.ndarray:
-    """Segments that a lane holds; ContractError unless it holds each of its tokens once."""
-    covered = usage.spread(lane, np.ones(plan.lanes[lane].windows, dtype=np.int64))
+def _check_lane(plan: Plan, usage: Usage, lane: int) -> None:
+    """ContractError unless the pieces of a lane hold each of its tokens once."""
+    expected = plan.lanes[lane].tokens
     tokens = int(plan.pieces[lane][:, 2].sum(dtype=np.int64))
-    cover = int((covered * usage.lengths).sum())
-    if int(covered.max()) != 1 or not cover == tokens == plan.lanes[lane].tokens:
+    cover = int(usage.lengths[usage.segments[lane]].sum())
+    twice = int((np.diff(usage.segments[lane]) <= 0).sum())
+    if twice or not cover == tokens == expected:
         raise ContractError(
             f"plan {plan.id}, lane {lane} (slice {plan.lanes[lane].slice!r}): its windows hold "
-            f"{tokens} tokens, some {int(covered.max())} times; its documents have "
-            f"{plan.lanes[lane].tokens}"
+            f"{tokens} tokens, {twice} runs of them twice; its documents have {expected}"
         )
-    return covered > 0
 
 
 def _fill(plan: Plan, lane: int) -> np.ndarray:

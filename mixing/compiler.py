@@ -181,39 +181,39 @@ def _check_epochs(
     arrays: Mapping[str, np.ndarray],
 ) -> None:
     """UsageError naming the worst slice of the first stage that reads a token too often."""
-    offsets = [arrays[f"lane-{k}.windows"] for k in range(len(lanes))]
+    kinds = ("windows", "pieces", "by_document")
     usage = Usage(
-        documents.tokens, offsets, [arrays[f"lane-{k}.pieces"] for k in range(len(lanes))]
+        documents.tokens,
+        *([arrays[f"lane-{k}.{kind}"] for k in range(len(lanes))] for kind in kinds),
     )
     for stage, table in zip(stages, ledgers, strict=True):
         counts = table[-1].tolist()
         for lane, before, count in zip(stage.lanes, stage.before, counts, strict=True):
             read = window_counts(spec.seed, lanes[lane], before, before + count)
-            usage.times += usage.spread(lane, read)
+            usage.times[usage.segments[lane]] += usage.spread(lane, read)
         # a token in several slices of the stage may be read as often as the largest cap allows
-        insides = [
-            usage.spread(lane, np.ones(lanes[lane].windows, dtype=np.int64)) > 0
-            for lane in stage.lanes
-        ]
         allowed = np.zeros_like(usage.times)
-        for cap, inside in zip(stage.max_epochs, insides, strict=True):
-            np.maximum(allowed, np.where(inside, cap, 0), out=allowed)
-        over = np.logical_or.reduce(insides) & (usage.times > allowed)
-        if not over.any():
+        for cap, lane in zip(stage.max_epochs, stage.lanes, strict=True):
+            mine = usage.segments[lane]
+            allowed[mine] = np.maximum(allowed[mine], cap)
+        most = []  # reads of the lane's most read token that is read too often; 0: there is none
+        for lane in stage.lanes:
+            times = usage.times[usage.segments[lane]]
+            most.append(int(times[times > allowed[usage.segments[lane]]].max(initial=0)))
+        if not any(most):
             continue
         # to blame: of the slices that hold such a token, the one that itself asks most for its cap
         asked = [
-            Fraction(before + count, lanes[lane].windows * cap) if (over & inside).any() else -1
-            for lane, before, count, cap, inside in zip(
-                stage.lanes, stage.before, counts, stage.max_epochs, insides, strict=True
+            Fraction(before + count, lanes[lane].windows * cap) if bad else -1
+            for lane, before, count, cap, bad in zip(
+                stage.lanes, stage.before, counts, stage.max_epochs, most, strict=True
             )
         ]
         i = asked.index(max(asked))
-        lane, inside = stage.lanes[i], insides[i]
-        most = int(usage.times[over & inside].max())
+        lane = stage.lanes[i]
         own = window_counts(spec.seed, lanes[lane], 0, stage.before[i] + counts[i])
-        others = int((usage.times - usage.spread(lane, own))[inside].max())
-        raise UsageError(_infeasible(stage, i, counts[i], lanes[lane], most, others))
+        others = int((usage.times[usage.segments[lane]] - usage.spread(lane, own)).max())
+        raise UsageError(_infeasible(stage, i, counts[i], lanes[lane], most[i], others))
 
 
 def _infeasible(stage: Stage, i: int, asked: int, lane: Lane, most: int, others: int) -> str:

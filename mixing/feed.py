@@ -71,6 +71,10 @@ class TokenFeed:
             for number in range(len(self.plan.shards)):
                 self._shard(number).verify()
 
+    def __reduce__(self) -> tuple[type[TokenFeed], tuple[Path, Path, Verify]]:
+        """Pickled as its paths: a worker process opens the files itself."""
+        return TokenFeed, (self.plan.folder, self.tokens_folder, self.verify)
+
     def __len__(self) -> int:
         return self.plan.positions
 

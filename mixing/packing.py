@@ -53,7 +53,8 @@ def _concat(tokens: np.ndarray, order: np.ndarray, window: int) -> tuple[np.ndar
     ends = np.cumsum(tokens[order])
     total = int(ends[-1])
     begins = ends - tokens[order]
-    cuts = np.union1d(begins, np.arange(0, total, window, dtype=np.int64))  # sorted, distinct
+    cuts = np.sort(np.concatenate([begins, np.arange(0, total, window, dtype=np.int64)]))
+    cuts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
     lengths = np.diff(cuts, append=total)
     at = np.searchsorted(begins, cuts, side="right") - 1
     pieces = np.stack([order[at], cuts - begins[at], lengths], axis=1).astype(np.uint32)

@@ -3,7 +3,7 @@
 Every lane cuts its documents somewhere. The cuts of all lanes together make *segments*: runs of
 tokens that no lane divides, so each is read a whole number of times. Counting documents, or
 averaging epochs per slice, misses the document that `base` read four times and `long_context`
-reads once more. Memory: 16 bytes per segment, a little above the number of pieces.
+reads once more. Memory: 16 bytes per segment and 16 per segment of each lane.
 """
 
 from __future__ import annotations
@@ -16,32 +16,43 @@ from .plan import Lane
 
 
 class Usage:
-    """Counts per segment. `tokens` int64[d]: length of each document; pieces by lane."""
+    """Counts per segment. `tokens` int64[d]: length of each document; the rest by lane as in plans.
+
+    `segments[lane]`: the segments of a lane, ascending, int64[k]; what `spread` gives is aligned
+    with them. `times`: how often each segment has been read, for the caller to add to.
+    """
 
     def __init__(
-        self, tokens: np.ndarray, offsets: Sequence[np.ndarray], pieces: Sequence[np.ndarray]
+        self,
+        tokens: np.ndarray,
+        offsets: Sequence[np.ndarray],
+        pieces: Sequence[np.ndarray],
+        by_document: Sequence[np.ndarray],
     ) -> None:
-        self._offsets = offsets
-        self.base = np.cumsum(tokens) - tokens  # of each document, in one long row of tokens
-        begins = [self.base[p[:, 0]] + p[:, 1] for p in pieces]
-        self._pieces = [(b, b + p[:, 2]) for b, p in zip(begins, pieces, strict=True)]
-        self.starts = np.unique(np.concatenate([self.base, *begins]))
-        self.lengths = np.diff(self.starts, append=int(tokens.sum()))
-        self.document = np.searchsorted(self.base, self.starts, side="right") - 1
-        ends = self.base + tokens
-        self.opens = self.starts == self.base[self.document]  # holds the first token
-        self.closes = self.starts + self.lengths == ends[self.document]  # holds the last token
-        self.times = np.zeros(len(self.starts), dtype=np.int64)
+        base = np.cumsum(tokens) - tokens  # of each document, in one long row of tokens
+        sorted_pieces = [np.asarray(p)[by] for p, by in zip(pieces, by_document, strict=True)]
+        begins = [base[p[:, 0]] + p[:, 1] for p in sorted_pieces]
+        cuts = np.sort(np.concatenate([base, *begins]))
+        starts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
+        self.lengths = np.diff(starts, append=int(tokens.sum()))
+        self.document = np.searchsorted(base, starts, side="right") - 1
+        self.opens = starts == base[self.document]  # holds its document's first token
+        self.closes = starts + self.lengths == (base + tokens)[self.document]  # or its last one
+        self.times = np.zeros(len(starts), dtype=np.int64)
+        self.segments: list[np.ndarray] = []
+        self._windows: list[np.ndarray] = []
+        for k, begin in enumerate(begins):
+            low = np.searchsorted(starts, begin)
+            each = np.searchsorted(starts, begin + sorted_pieces[k][:, 2]) - low
+            first = np.cumsum(each) - each
+            self.segments.append(np.repeat(low - first, each) + np.arange(int(each.sum())))
+            edges = np.asarray(offsets[k]).astype(np.int64)
+            window = np.repeat(np.arange(len(edges) - 1), edges[1:] - edges[:-1])
+            self._windows.append(np.repeat(window[by_document[k]], each))
 
     def spread(self, lane: int, counts: np.ndarray) -> np.ndarray:
-        """Times that each segment is read when window w of `lane` is read counts[w] times."""
-        begin, end = self._pieces[lane]
-        offsets = self._offsets[lane].astype(np.int64)
-        per_piece = np.repeat(counts, offsets[1:] - offsets[:-1])
-        change = np.zeros(len(self.starts) + 1, dtype=np.int64)
-        change[np.searchsorted(self.starts, begin)] += per_piece  # begins are distinct in a lane
-        change[np.searchsorted(self.starts, end)] -= per_piece  # ends too
-        return np.cumsum(change[:-1])
+        """Reads of each of the lane's segments when its window w is read counts[w] times."""
+        return counts[self._windows[lane]]
 
 
 def window_counts(seed: int, lane: Lane, first: int, end: int) -> np.ndarray:

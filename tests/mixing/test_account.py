@@ -89,7 +89,7 @@ def test_account_reconciles_to_the_token(plan):
     ("piece", "change", "words"),
     [
         ((7, 2), -1, "its windows hold 13019 tokens"),  # a token lost from a window
-        ((8, 1), 1, "some 2 times"),  # a piece that reads into the next
+        ((8, 1), 1, "1 runs of them twice"),  # a piece that reads into the next
     ],
 )
 def test_account_pieces_that_do_not_tile_are_a_contract_error(

@@ -381,6 +381,13 @@ def test_feed_is_safe_in_threads(world, feed):
         assert (sample["input_ids"] == feed[position]["input_ids"]).all()
 
 
+def test_feed_pickled_to_a_worker_reads_the_same(feed):
+    again = pickle.loads(pickle.dumps(feed))
+    assert again.verify == feed.verify
+    for name, value in feed[77].items():
+        assert (again[77][name] == value).all()
+
+
 def test_feed_imports_numpy_and_the_standard_library_alone(world):
     # what a trainer's environment lacks is blocked; the batch must come all the same
     code = f"""
