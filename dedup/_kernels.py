@@ -3,9 +3,10 @@
 Tokens. ASCII letters and digits, lower-cased, and bytes >= 0x80 make words; all else separates.
 Some non-ASCII characters separate too: the block U+0080-00BF (no-break space, quotation marks),
 U+2000-207F (dashes, spaces, quotation marks), U+3000-303F and the full-width marks U+FF00-FF0F.
-A character of a script without spaces (Han, kana, Thai, Lao, Tibetan, Burmese, Khmer) is a token of
-its own, so a mixed document has no cliff: n tokens in a row are a word n-gram where there are
-spaces and a character n-gram where there are none. Other letters keep their case.
+A character of a script without spaces (U+3040-9FFF: kana, Han and their kin; Han beyond U+20000;
+Thai, Lao, Tibetan, Burmese, Khmer) is a token of its own, so a mixed document has no cliff: n
+tokens in a row are a word n-gram where there are spaces and a character n-gram where there are
+none. Other letters keep their case.
 
 The scan is free of branches on ASCII text: per byte h = h * MUL[c] + LOW[c], where MUL is 0 for a
 separator, and the hash is written at every byte but the cursor moves only at the end of a word.
@@ -31,14 +32,18 @@ LOW32 = U(0xFFFFFFFF)
 FULL = U(0xFFFFFFFFFFFFFFFF)
 DISTINCT = 4096  # slots of the table that drops repeated shingles; half of them are used at most
 BLOCK = 256  # shingles that a round of the sketch mixes at a time
-PATIENT = 8  # rounds of the sketch before repeated shingles are dropped
+PATIENT = 8  # rounds of the sketch before repeated shingles are dropped; 3 for more than MANY:
+MANY = 1024  # so many distinct ones fill 256 lanes in 2 rounds, so more rounds mean repeats
 
 # What a byte is: 0 separates, 1 belongs to a word, 2 needs a look at the bytes after it, 3 begins a
-# token of three bytes if they are there (most of Han; the short cut makes its scan 1.7 x faster).
+# token of three bytes if the next is at least _FROM (this short cut makes Han scan 1.7 x faster).
 _KIND = np.zeros(256, np.uint8)
 _KIND[0x80:] = 1
-_KIND[[0xC2, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4, 0xE5, 0xE6, 0xE7, 0xE8, 0xE9, 0xEF, 0xF0]] = 2
-_KIND[0xE4:0xEA] = 3
+_KIND[[0xC2, 0xE1, 0xE2, 0xEF, 0xF0]] = 2
+_KIND[[0xE0, 0xE3, 0xE4, 0xE5, 0xE6, 0xE7, 0xE8, 0xE9]] = 3
+_FROM = np.zeros(256, np.uint8)
+_FROM[0xE0] = 0xB8  # Thai, Lao, Tibetan; below it are scripts of India, which have spaces
+_FROM[0xE3] = 0x81  # kana and other signs of East Asia; below it are its marks
 _LOWER = np.arange(256, dtype=np.uint64)
 for _first, _last in ((48, 58), (65, 91), (97, 123)):
     _KIND[_first:_last] = 1
@@ -120,7 +125,7 @@ def hash_texts(data, offsets, out):
 
 @njit(cache=True, nogil=True)
 def _special(data, at, end):
-    """Width of the character at a lead byte of kind 2, and 0 separates, 1 word byte, 2 a token."""
+    """Width of the character at a lead byte, and 0: it separates, 1: word byte, 2: token."""
     c = data[at]
     if at + 1 >= end:
         return 1, 1
@@ -137,12 +142,7 @@ def _special(data, at, end):
         return 3, 0
     if c == 0xF0:
         return (4, 2) if d >= 0xA0 and at + 3 < end else (1, 1)
-    if (
-        c >= 0xE4
-        or (c == 0xE3 and (0x81 <= d <= 0x83 or d >= 0x90))
-        or (c == 0xE0 and d >= 0xB8)
-        or (c == 0xE1 and (0x80 <= d <= 0x82 or 0x9E <= d <= 0x9F))
-    ):
+    if c == 0xE1 and (0x80 <= d <= 0x82 or 0x9E <= d <= 0x9F):
         return 3, 2
     return 1, 1
 
@@ -159,7 +159,7 @@ def _scan(data, start, end, tokens):
         c = data[at]
         kind = _KIND[c]
         if kind >= 2:
-            if kind == 3 and at + 2 < end:  # most of Han
+            if kind == 3 and at + 2 < end and data[at + 1] >= _FROM[c]:
                 tokens[count] = h
                 count += inside
                 inside = np.uint8(0)
@@ -255,18 +255,24 @@ def sketch(shingles, count, lanes, slots):
     lanes[:] = FULL
     if count == 0:
         return
+    patient = PATIENT if count <= MANY else 3
     for i in range(count):
         x = shingles[i]
         lane = ((x >> U(32)) * wide) >> U(32)
         x &= LOW32
         lanes[lane] = min(lanes[lane], x)
+    mixed = count
+    look = k  # fewer cannot have filled them
     for r in range(1, k):
-        empty = 0
-        for lane in range(k):
-            empty += lanes[lane] == FULL
-        if empty == 0:
-            return
-        if r == PATIENT:
+        if mixed >= look:
+            empty = 0
+            for lane in range(k):
+                empty += lanes[lane] == FULL
+            if empty == 0:
+                return
+            look = mixed + k // 4  # a round too many costs time alone: the rounds before it win
+        mixed += count
+        if r == patient:
             count = _distinct(shingles, count, slots)
         salt = U(r) * GOLDEN
         front = U(r) << U(32)

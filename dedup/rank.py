@@ -3,7 +3,7 @@
 One order everywhere: source priority, quality (higher first), bytes (longer first), id, shard.
 It is total on (shard, id), so that whatever is decided "for the first" is decided the same way for
 any order of rows and any number of partitions. Documents stay NumPy arrays from the exchange to
-the decisions, 46 bytes each; a Python dict of them would take five times that and the time too.
+the decisions, 38 bytes each; datatrove's dict of tuples takes about 256 bytes a document.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def murmur(text: bytes) -> tuple[int, int]:
 # One alternative per rule of the tokens; the order decides. Bytes, since offsets are bytes.
 TOKEN = re.compile(
     rb"(?P<gap>\xc2[\x00-\xff]|\xe2[\x00-\x81][\x00-\xff]|\xef\xbc[\x00-\x8f]|\xe3\x80[\x00-\xff])"
-    rb"|(?P<single>[\xe4-\xe9][\x00-\xff]{2}|\xe3[\x81-\x83\x90-\xff][\x00-\xff]"
+    rb"|(?P<single>[\xe4-\xe9][\x00-\xff]{2}|\xe3[\x81-\xff][\x00-\xff]"
     rb"|\xe0[\xb8-\xff][\x00-\xff]|\xe1[\x80-\x82\x9e\x9f][\x00-\xff]|\xf0[\xa0-\xff][\x00-\xff]{2})"
     rb"|(?P<word>[0-9A-Za-z\x80-\xff])"
     rb"|(?P<other>[\x00-\xff])",
