@@ -1,8 +1,8 @@
 """Catalogue and spec to a plan folder: feasible or refused with the cure, the same bytes always.
 
 All that could depend on a library's version is written down as data: packing, quotas, order keys.
-Cost, one core: see benchmarks/feed.py (some seconds per million documents and lane, of which
-packing is a third); memory about 100 bytes per document and lane.
+Cost, one core (benchmarks/feed.py): 150,000 to 190,000 documents/s with 40 slices, of which a
+third is packing, a third counting repetition and the rest writing; linear in documents and lanes.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ and nothing is refused. Weigh losses by targets, not by samples, then the dummie
 
 The state is `{format, plan, position, digest}`, the same on every rank. `position` counts what the
 trainer has *been handed in whole steps*: a checkpoint within a step resumes at the step's start.
-There is nothing to replay, so resuming costs one batch (figures: benchmarks/feed.py).
+There is nothing to replay: opening a plan, resuming and the first sample took 40 to 120 ms at any
+position of a 267 M token plan (benchmarks/feed.py).
 """
 
 from __future__ import annotations

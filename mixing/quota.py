@@ -9,7 +9,7 @@ deadline first meets all of them, because giving each slice its exact fraction o
 fractional schedule and unit jobs always have a whole one then (Tijdeman, "The chairman assignment
 problem", 1980, at a block's grain). Hence at every block edge |given - target| < 1 for every slice.
 
-Cost: about 20 us per block of up to 64 slices; all in int64, no float.
+Cost: some 50 us per block of 64 slices; all in int64, no float.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,3 +50,118 @@ def real_data() -> Path:
     if not (root / "a-warc-built").is_dir():
         pytest.skip(f"no real data at {root.name}/ (set GRISTMILL_DATA)")
     return root
+
+
+DEMO = ROOT / "pipelines" / "recipes" / "demo.yaml"
+
+# Deterministic outputs: all but timings, the driver's memory and the books (a DuckDB file's bytes
+# and a report with timings differ from run to run).
+VARYING = (".run.json",)
+DRIVER = {"run.json", "inputs.seen", "ledger.duckdb", "report.html", "lock.json"}
+
+SMALL = """
+name: small
+root: {root}
+shard_bytes: 100 KiB
+sources:
+  web:
+    paths: {web}
+    converter: main_text
+    max_loss: 0.5
+    stages: [language, gopher_quality, gopher_repetition, c4, fineweb_quality]
+  wet:
+    paths: ["wet/*.wet.gz"]
+    converter: plain
+    removal_cap: 1
+    stages: [language, gopher_quality, c4]
+  notes:
+    paths: ["books/notes.jsonl.zst"]
+    converter: plain
+    removal_cap: 1
+    max_loss: 1
+  agent: {{paths: ["agent/*.jsonl.gz"], converter: trajectory, reader: {{text_field: null}}}}
+shared: [exact_duplicates, near_duplicates]
+mixture:
+  global_batch: 4
+  block: 16
+  slices: {{web: {{source: [web, wet]}}, agent: {{source: [agent]}}}}
+  stages:
+    - name: base
+      tokens: 64Ki
+      sequence_length: 512
+      packing: concat
+      weights: {{web: 1}}
+      max_epochs: 4
+    - name: agentic
+      tokens: 16Ki
+      sequence_length: 2048
+      weights: {{agent: 1, web: 1}}
+      max_epochs: 40
+"""
+
+
+def snapshot(run: Path) -> dict[str, str]:
+    """Digests of all deterministic outputs of a run, by name."""
+    found = {}
+    for path in sorted(run.rglob("*")):
+        name = path.relative_to(run).as_posix()
+        plain = name.removesuffix(".json")
+        if path.is_dir() or name.endswith(VARYING) or name in DRIVER or plain in DRIVER:
+            continue
+        assert not path.name.startswith("."), f"a temporary file was left: {name}"
+        found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def differing(a: dict[str, str], b: dict[str, str]) -> list[str]:
+    """Names that differ between two snapshots."""
+    return sorted(n for n in a.keys() | b.keys() if a.get(n) != b.get(n))
+
+
+def small_recipe(
+    folder: Path, *, web: list[str] | None = None, change: tuple[str, str] = ("", "")
+) -> Path:
+    """Write the small recipe into `folder`; `change` replaces one stretch of its text."""
+    names = web or ["web/pages-00000.warc.gz", "web/truncated.warc.gz"]
+    text = SMALL.format(root=ROOT / "sample_data", web=names)
+    if change[0]:
+        assert change[0] in text
+        text = text.replace(*change)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "small.yaml"
+    path.write_text(text)
+    return path
+
+
+def gristmill(*args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does."""
+    command = [sys.executable, "-m", "gristmill", *map(str, args)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
+    )
+
+
+@pytest.fixture(scope="session")
+def mill() -> SimpleNamespace:
+    """The helpers of this file."""
+    return SimpleNamespace(
+        snapshot=snapshot, differing=differing, small_recipe=small_recipe, command=gristmill
+    )
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory) -> Path:
+    """The demo's run folder, made once."""
+    out = tmp_path_factory.mktemp("demo") / "run"
+    done = gristmill("run", DEMO, "--out", out, "--workers", 2)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory) -> Path:
+    """A small run in this process's eyes: one worker, made once."""
+    folder = tmp_path_factory.mktemp("small")
+    done = gristmill("run", small_recipe(folder), "--out", folder / "run", "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    return folder / "run"

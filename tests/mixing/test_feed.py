@@ -1,26 +1,21 @@
 from __future__ import annotations
 
-import json
+import hashlib
 import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gristmill.documents.errors import DamagedError, FormatError, StopError, UsageError
-from gristmill.mixing import (
-    FeedLoader,
-    MixSpec,
-    Plan,
-    TokenFeed,
-    carry_state,
-    compile_plan,
-)
+from gristmill.mixing import FeedLoader, MixSpec, Plan, TokenFeed, compile_plan, trace
+from gristmill.mixing.encoder import load_encoder
+from gristmill.mixing.shards import ShardPaths, TokenShard
+from gristmill.mixing.tokens import encode_shard
 
 
 @pytest.fixture(scope="module", name="world")
@@ -43,36 +38,6 @@ def compiled(tools, folder, catalog, digests, mapping=None):
 @pytest.fixture(scope="module", name="feed")
 def feed_fixture(world):
     return TokenFeed(world[1], world[2])
-
-
-def served(feed, *, batch, world, micro=1, state=None, stop=None):
-    """[(position, input_ids), ...] per step over all ranks, and the state afterwards."""
-    loaders = [
-        FeedLoader(feed, global_batch=batch, rank=r, world=world, micro_batch=micro)
-        for r in range(world)
-    ]
-    for loader in loaders:
-        if state is not None:
-            loader.load_state_dict(state)
-    steps = []
-    for parts in zip(*loaders, strict=True):
-        spans = {part["positions"] for part in parts}
-        assert len(spans) == 1  # ranks keep step
-        assert len({part["last"] for part in parts}) == 1
-        rows = [
-            (int(where[0]), ids.tolist())
-            for part in parts
-            for where, ids in zip(part["provenance"], part["input_ids"], strict=True)
-            if where[0] >= 0
-        ]
-        if not steps or steps[-1][0] != spans:
-            steps.append((spans, []))
-        steps[-1][1].extend(rows)
-        if parts[0]["last"] and stop is not None and parts[0]["positions"][1] >= stop:
-            break
-    states = [loader.state_dict() for loader in loaders]
-    assert all(s == states[0] for s in states)
-    return [sorted(rows) for _, rows in steps], states[0]
 
 
 def test_sample_fields_and_shapes(feed):
@@ -162,146 +127,6 @@ def test_every_token_but_the_first_is_a_target_once_per_epoch(world, tmp_path):
             t for n, r in enumerate(rows) for t in tools.document_tokens(n, r["tokens"])[1:]
         ]
         assert found.tolist() == sorted(expected)
-
-
-@pytest.mark.parametrize("batch", [None, 2, 30])
-def test_order_same_for_every_world_and_micro_batch(feed, batch):
-    reference, _ = served(feed, batch=batch, world=1)
-    flat = [row for step in reference for row in step]
-    assert [p for p, _ in flat] == list(range(len(feed)))
-    assert all(ids == feed[p]["input_ids"].tolist() for p, ids in flat)
-    for world, micro in ((1, 3), (2, 1), (3, 2), (8, 1), (8, 5)):
-        assert served(feed, batch=batch, world=world, micro=micro)[0] == reference
-
-
-@settings(max_examples=25)
-@given(data=st.data())
-def test_order_same_after_resume_anywhere_in_another_world(feed, data):
-    batch = data.draw(st.sampled_from([None, 2, 6, 30]))
-    reference = [row for step in served(feed, batch=batch, world=1)[0] for row in step]
-    got, state = [], None
-    for stop in sorted(data.draw(st.lists(st.integers(1, len(feed)), max_size=3))):
-        if state is not None and state["position"] >= len(feed):
-            break
-        world, micro = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 3))
-        steps, state = served(feed, batch=batch, world=world, micro=micro, state=state, stop=stop)
-        state = json.loads(json.dumps(state))  # what a checkpoint does to it
-        got += [row for step in steps for row in step]
-    if state is None or state["position"] < len(feed):
-        got += [row for step in served(feed, batch=batch, world=2, state=state)[0] for row in step]
-    assert got == reference
-
-
-def test_state_is_small_plain_and_counts_whole_steps(feed):
-    loader = FeedLoader(feed, global_batch=6, rank=1, world=2, micro_batch=1)
-    assert loader.state_dict()["position"] == 0
-    seen = []
-    for batch in loader:
-        seen.append((loader.state_dict()["position"], batch["last"]))
-        if len(seen) == 7:
-            break
-    # three micro-batches per step and rank: only the third moves the state
-    assert seen == [
-        (0, False),
-        (0, False),
-        (6, True),
-        (6, False),
-        (6, False),
-        (12, True),
-        (12, False),
-    ]
-    state = loader.state_dict()
-    assert set(state) == {"format", "plan", "position", "digest"}
-    assert {type(v) for v in state.values()} == {int, str}
-    assert len(json.dumps(state)) < 150
-    again = FeedLoader(feed, global_batch=6, world=3)
-    again.load_state_dict(pickle.loads(pickle.dumps(state)))
-    assert next(iter(again))["positions"] == (12, 18)
-
-
-def test_dummies_fill_up_where_the_world_does_not_divide(feed):
-    loaders = [FeedLoader(feed, global_batch=2, rank=r, world=3) for r in range(3)]
-    parts = [next(iter(loader)) for loader in loaders]
-    assert [p["provenance"][0, 0].item() for p in parts] == [0, 1, -1]
-    dummy = parts[2]
-    assert not dummy["loss_mask"].any()
-    assert (dummy["labels"] == -100).all()
-    assert dummy["input_ids"].shape == parts[0]["input_ids"].shape
-    assert dummy["cu_seqlens"].tolist() == [0, 64]
-
-
-def test_micro_batch_cu_seqlens_run_over_its_windows(feed):
-    loader = FeedLoader(feed, global_batch=2, micro_batch=2)
-    loader.load_state_dict(FeedLoaderAt(feed, 120))
-    batch = next(iter(loader))
-    edges = batch["cu_seqlens"].tolist()
-    assert edges[0] == 0
-    assert edges[-1] == 512
-    assert 256 in edges
-    assert all(a < b for a, b in pairwise(edges))
-    flat = batch["position_ids"].reshape(-1)
-    assert (flat[batch["cu_seqlens"][:-1]] == 0).all()
-
-
-def FeedLoaderAt(feed, position):
-    loader = FeedLoader(feed)
-    loader._position = position
-    return loader.state_dict()
-
-
-def test_batch_that_would_mix_lengths_is_refused(feed):
-    with pytest.raises(
-        UsageError, match=r"64 and 256 tokens in one step at position 120.*divisor of 120"
-    ):
-        next(iter(FeedLoader(feed, global_batch=7)))
-    past = FeedLoader(feed, global_batch=4)  # 30 windows of 256 are not whole steps of 4
-    with pytest.raises(UsageError, match="position 150, where stage 'agentic' begins"):
-        next(iter(past))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"rank": 2, "world": 2}, "rank: found 2; expected 0 to 1"),
-        ({"rank": -1}, "rank: found -1"),
-        ({"world": 0}, "world: found 0"),
-        ({"micro_batch": 0}, "micro_batch: found 0"),
-        ({"global_batch": 0}, "global_batch: found 0"),
-    ],
-)
-def test_loader_wrong_arguments_are_named(feed, arguments, words):
-    with pytest.raises(UsageError, match=words):
-        FeedLoader(feed, **arguments)
-
-
-def test_state_of_another_plan_or_format_or_order_is_refused(feed):
-    loader = FeedLoader(feed)
-    state = loader.state_dict()
-    for change, error, words in (
-        ({"plan": "0" * 16}, UsageError, "it is of plan '0000000000000000'"),
-        ({"format": 2}, FormatError, "format 2; expected 1"),
-        ({"position": 12}, StopError, "windows around position 12"),
-        ({"position": 10**9}, UsageError, "expected 0 to 190"),
-        ({"position": "3"}, UsageError, "whole number"),
-        ({"digest": None}, UsageError, "feed state"),
-    ):
-        with pytest.raises(error, match=words):
-            loader.load_state_dict({**state, **change})
-    assert loader.position == 0
-
-
-def test_carry_state_to_an_amended_plan(world, feed, tmp_path):
-    tools, _, tokens, catalog, digests = world
-    mapping = json.loads(json.dumps(tools.THREE_STAGES))
-    mapping["stages"][2]["weights"] = {"code": 1, "web": 9}
-    new = TokenFeed(compiled(tools, tmp_path, catalog, digests, mapping), tokens)
-    state = FeedLoaderAt(feed, 148)
-    moved = carry_state(state, feed.plan, new.plan)
-    loader = FeedLoader(new)
-    loader.load_state_dict(moved)
-    assert next(iter(loader))["provenance"][0, 0] == 148
-    with pytest.raises(StopError, match=r"differs from .* before position 160"):
-        carry_state(FeedLoaderAt(feed, 160), feed.plan, new.plan)
 
 
 def corrupted(world, folder, file, at=-1):
@@ -417,3 +242,54 @@ def test_plan_opened_once_serves_from_a_moved_folder(world, tmp_path):
     for file in world[1].iterdir():
         (target / file.name).write_bytes(file.read_bytes())
     assert TokenFeed(str(target), str(world[2]))[5]["provenance"][0] == 5
+
+
+def test_feed_reads_shards_that_the_encoder_wrote(tmp_path):
+    texts = [f"Document {n}: " + "a few words of prose, then more. " * (n % 9) for n in range(40)]
+    ids = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
+    table = pa.table(
+        {"id": pa.array(ids, pa.binary(16)), "text": pa.array(texts, pa.large_string())}
+    )
+    pq.write_table(table, tmp_path / "c.parquet")
+    encoder, paths = load_encoder(), ShardPaths.of(tmp_path / "web")
+    encode_shard(
+        tmp_path / "c.parquet",
+        encoder,
+        bin_path=paths.bin,
+        ends_path=paths.ends,
+        ids_path=paths.ids,
+        index_path=paths.index,
+    )
+    shard = TokenShard.open(tmp_path / "web")
+    none = pa.nulls(40, "string")
+    catalog = pa.table(
+        {
+            "shard": ["web"] * 40,
+            "doc": pa.array(range(40), pa.uint32()),
+            "id": table["id"],
+            "tokens": pa.array(np.diff(shard.ends.astype(np.int64), prepend=0), pa.uint32()),
+            **dict.fromkeys(("source", "language", "dump", "license"), none),
+        }
+    )
+    mapping = {
+        "slices": {"all": {}},
+        "stages": [{"name": "s", "tokens": 1024, "sequence_length": 128, "weights": {"all": 1}}],
+    }
+    name = compile_plan(
+        catalog,
+        MixSpec.parse(mapping),
+        tokens_digests={"web": shard.index["digest"]},
+        tokenizer_digest=encoder.digest,
+        out=tmp_path,
+    )
+    feed = TokenFeed(tmp_path / name, tmp_path, verify="all")
+    flat, ends = encoder.encode(pa.array(texts, pa.large_string()))
+    met = 0
+    for step in range(feed.plan.steps()):
+        for t in trace(feed.plan, step):
+            assert t.id == ids[t.doc].hex()
+            begin = int(ends[t.doc - 1]) if t.doc else 0
+            found = feed[t.position]["input_ids"][t.offset : t.offset + t.length]
+            assert found.tolist() == flat[begin : int(ends[t.doc])][t.start :][: t.length].tolist()
+            met += 1
+    assert met > 20
