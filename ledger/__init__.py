@@ -1,1 +1,1 @@
-"""The accounts: DuckDB tables, the conservation check, the funnel."""
+"""The accounts of a run in one DuckDB file: tables, the funnel, and the balances that must be nought."""

@@ -1,0 +1,246 @@
+"""The command line. Commands import inside: `gristmill --help` loads nothing of the mill itself.
+
+stdout is data, stderr is talk. Exit codes: 0 all well; 1 more damage than declared, or `verify`
+found something; 2 wrong use; 3 the run cannot go on; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    import click
+
+
+class Commands(TyperGroup):
+    """Turns the errors of the mill into one line on stderr and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        from .documents.errors import GristmillError
+
+        try:
+            return super().invoke(ctx)
+        except GristmillError as error:
+            typer.echo(f"gristmill: {error}", err=True)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            typer.echo("gristmill: interrupted; the same command goes on from here", err=True)
+            raise typer.Exit(130) from None
+
+
+_PLAIN: dict[str, Any] = {
+    "no_args_is_help": True,
+    "add_completion": False,
+    "rich_markup_mode": None,  # plain help: half the time, and the same on every terminal
+    "pretty_exceptions_enable": False,
+}
+app = typer.Typer(
+    cls=Commands, help="Raw web shards in; an accounted training mixture out.", **_PLAIN
+)
+mix = typer.Typer(help="Look at a compiled training plan.", **_PLAIN)
+app.add_typer(mix, name="mix")
+
+
+class Format(str, Enum):
+    """How rows are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    parquet = "parquet"
+
+
+class ExecutorName(str, Enum):
+    """Who does the work."""
+
+    local = "local"
+    slurm = "slurm"
+    ray = "ray"
+
+
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan folder, or a run folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Tasks at a time; default: all CPUs.")]
+
+
+@app.callback(invoke_without_command=True)
+def face(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:  # fmt: skip
+    if version:
+        from . import __version__
+
+        typer.echo(f"gristmill {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the run goes.")] = Path("runs/demo"),
+    workers: Workers = None,
+) -> None:
+    """Run the whole mill on the sample data that ships with it; a report at the end."""
+    from .pipelines.demo import run_demo
+
+    funnel, outcome, farewell = run_demo(out, workers, say=_say)
+    typer.echo(funnel)
+    _say(farewell)
+    raise typer.Exit(_damage(outcome.damage))
+
+
+@app.command()
+def run(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe (YAML).")],
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder, new or to resume.")],
+    root: Annotated[Path | None, typer.Option(help="Where the recipe's paths start.")] = None,
+    executor: Annotated[ExecutorName, typer.Option(help="Who does the work.")] = ExecutorName.local,
+    workers: Workers = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run first.")] = False,
+    without: Annotated[list[str] | None, typer.Option(metavar="SHARD", help="Go on without a shard; its loss is booked. May be repeated.")] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the executor. May be repeated.")] = None,
+) -> None:  # fmt: skip
+    """Make everything that a recipe asks for and that is not there yet."""
+    from .pipelines.demo import run_with
+    from .pipelines.display import options
+
+    outcome = run_with(recipe, out, executor.value, workers, options(option or []), say=_say, root=root, fresh=fresh, without=without or [])  # fmt: skip
+    raise typer.Exit(_damage(outcome.damage))
+
+
+@app.command()
+def status(run_folder: RunFolder, json: Json = False) -> None:
+    """Show what is done, what is left, and how fast it went."""
+    from .pipelines.display import to_json
+    from .pipelines.run import open_run
+    from .pipelines.status import render, status
+
+    found = status(open_run(run_folder))
+    typer.echo(to_json(found) if json else render(found))
+
+
+@app.command()
+def ledger(
+    run_folder: RunFolder,
+    by: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Sums by columns of the flow: pass, stage, source, dump, language, account, reason.")] = None,
+    sql: Annotated[str | None, typer.Option(metavar="QUERY", help="Any query of the ledger.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="How rows are printed.")] = Format.table,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")] = None,
+) -> None:  # fmt: skip
+    """Ask the accounts: the funnel, sums by columns, or SQL."""
+    from .pipelines.display import ask_ledger, emit
+
+    emit(ask_ledger(run_folder, by=by, sql=sql), form.value, to)
+
+
+@app.command()
+def why(
+    run_folder: RunFolder,
+    doc: Annotated[str, typer.Argument(metavar="DOC", help="A document's id or URL.")],
+    json: Json = False,
+) -> None:
+    """Follow one document: raw record, every decision with its evidence, tokens, steps."""
+    from .pipelines import why as whys
+    from .pipelines.display import outline, to_json
+    from .pipelines.run import open_run
+
+    found = whys.why(open_run(run_folder), doc)
+    typer.echo(to_json(found) if json else outline(found))
+
+
+@app.command()
+def sample(
+    run_folder: RunFolder,
+    stage: Annotated[str | None, typer.Option(help="Of the documents that it dropped.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Of those dropped for this reason.")] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many documents.")] = 5,
+    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+    json: Json = False,
+) -> None:
+    """Read some documents that a stage dropped, or of those that are left."""
+    from .pipelines import sample as samples
+    from .pipelines.display import outline, to_json
+    from .pipelines.run import open_run
+
+    found = samples.sample(open_run(run_folder), stage=stage, reason=reason, n=n, seed=seed)
+    typer.echo(to_json(found) if json else outline(found))
+
+
+@app.command()
+def verify(run_folder: RunFolder, json: Json = False) -> None:
+    """Hash every file again, count every account a second time; exit 1 when something is off."""
+    from .pipelines.display import progress, to_json
+    from .pipelines.verify import verify_folder
+
+    with progress() as say:
+        problems = verify_folder(run_folder, say)
+    if json:
+        typer.echo(to_json([p._asdict() for p in problems]))
+    else:
+        typer.echo("\n".join(map(str, problems)) or "every file, chain and balance is as it says")
+    raise typer.Exit(1 if problems else 0)
+
+
+@app.command()
+def report(run_folder: RunFolder) -> None:
+    """Write the report of a complete run anew and print where it stands."""
+    from .pipelines.books import REPORT, build_ledger
+    from .pipelines.run import open_run
+
+    build_ledger(open_run(run_folder))
+    typer.echo(run_folder / REPORT)
+
+
+@app.command()
+def doctor() -> None:
+    """Check this machine: versions, caches, the tokenizer, free disk."""
+    from .pipelines.doctor import examine
+
+    good, lines = examine()
+    typer.echo(lines)
+    raise typer.Exit(0 if good else 3)
+
+
+@mix.command()
+def show(plan: PlanFolder, json: Json = False) -> None:
+    """Show a plan: its stages, slices and accounts."""
+    from .pipelines import trace as traces
+    from .pipelines.display import outline, run_and_plan, to_json
+
+    found = traces.show(*run_and_plan(plan))
+    typer.echo(to_json(found) if json else outline(found))
+
+
+@mix.command()
+def trace(
+    plan: PlanFolder,
+    step: Annotated[int, typer.Option(min=0, help="The optimizer step.")],
+    json: Json = False,
+) -> None:
+    """Name the documents that a training step reads."""
+    from .pipelines import trace as traces
+    from .pipelines.display import records, run_and_plan, to_json
+
+    found = traces.trace(*run_and_plan(plan), step)
+    typer.echo(to_json(found) if json else records(found))
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _damage(lines: list[str]) -> int:
+    """Say what was damaged beyond the recipe's limits; the exit code."""
+    for line in lines:
+        _say(f"gristmill: {line}")
+    return 1 if lines else 0
+
+
+def main() -> None:
+    """Entry point of `gristmill` and `python -m gristmill`."""
+    sys.exit(app(prog_name="gristmill"))

@@ -1,0 +1,71 @@
+"""Questions to a ledger: the funnel, and sums by any columns of the flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import duckdb
+
+from ..documents.errors import UsageError, did_you_mean
+
+DIMENSIONS = ("pass", "stage", "source", "dump", "language", "account", "reason")
+
+
+class Answer(NamedTuple):
+    """A result set: names and rows."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def ask(con: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+    """Answer a query; UsageError with DuckDB's own words when it cannot be answered."""
+    try:
+        result = con.execute(sql)
+        if result.description is None:
+            return Answer([], [])
+        return Answer([c[0] for c in result.description], result.fetchall())
+    except duckdb.Error as error:
+        tables = [r[0] for r in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        msg = f"--sql: {str(error).splitlines()[0]}; tables: {', '.join(sorted(tables))}"
+        raise UsageError(msg) from error
+
+
+def funnel(con: duckdb.DuckDBPyConnection) -> Answer:
+    """What is left after each stage, over all sources."""
+    return ask(con, "SELECT pass, stage, documents, bytes, tokens, documents_dropped FROM funnel")
+
+
+def by(con: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> Answer:
+    """Sums of documents, bytes and tokens of the flow by some of its columns.
+
+    Without `account` among them the rows are those of what was dropped and stripped: sums over
+    all accounts would count a document once per stage and mean nothing.
+    """
+    for name in columns:
+        if name not in DIMENSIONS:
+            msg = f"--by {name}: no such column{did_you_mean(name, DIMENSIONS)}"
+            raise UsageError(msg)
+    chosen = ", ".join(columns)
+    if "account" in columns:
+        sums = "sum(documents)::BIGINT AS documents, sum(bytes)::BIGINT AS bytes, sum(tokens)::BIGINT AS tokens"
+    elif "reason" in columns:
+        sums = _gone("dropped") + ", " + _gone("stripped", documents=False)
+    else:
+        sums = ", ".join(
+            f"coalesce(sum({unit}) FILTER (account = '{account}'), 0)::BIGINT AS {unit}_{name}"
+            for account, name in (("in", "in"), ("kept", "kept"), ("dropped", "dropped"))
+            for unit in ("documents", "bytes", "tokens")
+        )
+    where = "WHERE reason <> ''" if "reason" in columns and "account" not in columns else ""
+    order = "min(position), " if {"stage", "pass"} & set(columns) else ""
+    return ask(con, f"SELECT {chosen}, {sums} FROM flow {where} GROUP BY {chosen} ORDER BY {order}{chosen}")  # noqa: S608 - names from a closed list  # fmt: skip
+
+
+def _gone(account: str, *, documents: bool = True) -> str:
+    units = ("documents", "bytes", "tokens") if documents else ("bytes", "tokens")
+    return ", ".join(
+        f"coalesce(sum({u}) FILTER (account = '{account}'), 0)::BIGINT AS {u}_{account}"
+        for u in units
+    )
