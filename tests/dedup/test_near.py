@@ -7,6 +7,7 @@ import json
 import random
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from gristmill.dedup import NearDuplicates
 from gristmill.dedup.candidates import Candidates, counts_of
 from gristmill.dedup.clusters import Clusters
 from gristmill.dedup.verify import Verify
-from gristmill.documents.errors import UsageError
+from gristmill.documents.errors import ContractError, UsageError
 from gristmill.documents.exchange import DECISIONS
 from gristmill.documents.fingerprint import measure_fingerprint
 
@@ -213,18 +214,42 @@ def test_candidates_caps_bound_the_pairs(corpus, doc):
     assert hottest["over_hot_cap_rows"] >= capped["over_hot_cap_rows"] > 0
 
 
-def test_candidates_re_banding_finds_pairs_that_the_star_misses(corpus, doc, key):
-    """Families under one template: in a hot group only members that agree in two bands pair up."""
-    template = words("shared", 400)
-    docs = []
-    for group in range(20):
-        body = words(f"own {group}", 150)
-        docs += [doc(text=" ".join(template + body + [f"t{i}"])) for i in range(3)]
-    stage = NearDuplicates(group_cap=16)
-    found = corpus(docs).decide(stage)
-    assert sum(row["code"] for row in found.values()) == 40
-    for i in range(0, 60, 3):
-        assert {found["shard", key(i + j)]["cluster_size"] for j in range(3)} == {3}
+def test_scatter_rows_carry_their_key_and_the_next(corpus, doc):
+    (documents,) = corpus(
+        [doc(text="a b c d e f"), doc(text="short"), doc(text="g " * 9)]
+    ).surveyed(STAGE)
+    rows = STAGE.scatter(documents).to_pylist()
+    assert [row["row"] for row in rows] == [0] * 32 + [2] * 32
+    for begin, keys in ((0, documents["bands"][0].as_py()), (32, documents["bands"][2].as_py())):
+        part = rows[begin : begin + 32]
+        assert [row["partition"] for row in part] == keys
+        assert [row["next"] for row in part] == keys[1:] + keys[:1]
+
+
+@pytest.mark.parametrize(("hot_cap", "inner"), [(100, 3), (32, 2)])
+def test_candidates_hot_group_gives_star_and_re_banded_pairs(corpus, doc, hot_cap, inner):
+    """39 rows of one key, in 13 sub-groups of 3 by their next key; above hot_cap stars alone."""
+    (documents,) = corpus([doc(text="a b c d e", quality=-i) for i in range(39)]).surveyed(STAGE)
+    rows = STAGE.scatter(documents).filter([band == 0 for _ in range(39) for band in range(32)])
+    following = pa.array([i % 13 for i in range(39)], pa.uint64())
+    rows = rows.set_column(rows.column_names.index("next"), "next", following)
+    pairs = Candidates(group_cap=16, hot_cap=hot_cap).gather(rows, None)
+    found = set(zip(pairs["a_row"].to_pylist(), pairs["b_row"].to_pylist(), strict=True))
+    expected = {(0, i) for i in range(1, 39)}
+    for first in range(13):
+        expected |= {(first, first + 13), (first, first + 26)}
+        if inner == 3:
+            expected.add((first + 13, first + 26))
+    assert found == expected
+    assert len(found) == len(pairs) == counts_of(pairs)["pairs"]
+
+
+def test_verify_missing_texts_are_refused(corpus, doc):
+    run = corpus([doc(text="a b c d e f")] * 2)
+    (documents,) = run.surveyed(STAGE)
+    pairs = STAGE.rounds[0].gather(STAGE.scatter(documents), None)
+    with pytest.raises(ContractError, match="asked for 2 texts, got 1"):
+        STAGE.rounds[1].gather(pairs, lambda s, r: run.texts(s, r)[:1])
 
 
 @pytest.mark.parametrize("budget", [1, 1000, 64 << 20])
