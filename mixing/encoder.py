@@ -1,7 +1,8 @@
 """Token ids at scan speed, equal to `tokenizers` or not at all.
 
-The engine is `fastokens`: 50-180 MB/s of new text on one core, 190 when its cache of words is warm,
-where `tokenizers` does 1-3 (benchmarks/tokens.py; 98 MB of mixed sets from cold: 105).
+The engine is `fastokens`: 46-167 MB/s of new text on one core, 110-180 when its cache of words is
+warm, where `tokenizers` does 1.3-1.4 in the same run (benchmarks/tokens.py; 98 MB of mixed sets
+from cold: 105). It makes one word of a new kind as slowly as any: the first 25 MB cost most.
 It is built *without* control tokens, so a literal `<|endoftext|>` in a text is plain text; `tokens`
 places control ids. Equality with `tokenizers` is proven on a fixed probe whenever an encoder is
 loaded (0.15 s); what differs stops the run unless slow work is asked for. One thread: workers are
