@@ -2,19 +2,19 @@
 
 The engine is `fastokens`: 46-167 MB/s of new text on one core, 110-180 when its cache of words is
 warm, where `tokenizers` does 1.3-1.4 in the same run (benchmarks/tokens.py; 98 MB of mixed sets
-from cold: 105). It makes one word of a new kind as slowly as any: the first 25 MB cost most.
+from cold: 105).
 It is built *without* control tokens, so a literal `<|endoftext|>` in a text is plain text; `tokens`
 places control ids. Equality with `tokenizers` is proven on a fixed probe whenever an encoder is
 loaded (0.15 s); what differs stops the run unless slow work is asked for. One thread: workers are
 processes. FASTOKENS_BPE_THREADS is read when the engine's pool starts, so it is set here, before
-the import (measured: 1.00 cores; RAYON_NUM_THREADS alone leaves it at 1.5 and more).
+the import (measured: no thread beside the caller's; RAYON_NUM_THREADS=1 alone leaves a second).
 
-Memory. One pre-token costs the engine 170 bytes for each of its bytes, and a batch some 10: texts
+Memory. One pre-token costs the engine 50 bytes for each of its bytes, and a batch some 10: texts
 go in by GROUP bytes, long ones in pieces, cut where no token of the known splits can stand on
 both sides (`pieces`). Pieces leave a text's ids as they were: tests cut at every such place. Only
 a stretch of LONGEST bytes without one (a run of one letter, say) is cut anyway: there, and only
 there, ids can differ from those of `tokenizers`; they decode the same and are the same on every
-run. Without that rule such a stretch of 300 MB would take 50 GB.
+run. Without that rule such a stretch of 300 MB would take 15 GB.
 """
 
 from __future__ import annotations
