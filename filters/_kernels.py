@@ -303,7 +303,7 @@ def _line(data, i, end, table, keys, lens, w):
     the line feed), hash, words after it, words of unspaced scripts, and whether it ends in terminal
     punctuation, closing quotes and brackets aside.
     """
-    h = np.uint64(0)
+    h = np.uint64(0x243F6A8885A308D3)  # not 0: NULs count too
     chars, visible, first, unspaced = 0, 0, -1, 0
     ended = False
     while i < end:

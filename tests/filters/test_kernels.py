@@ -65,6 +65,7 @@ def test_quality_any_text_equals_twin(naive, text) -> None:
 
 @given(st.one_of(long_texts, damaged))
 @example("a b " * 40)
+@example("\x00\x00\n\x00")
 @example("a\n\na\n\na b\na\n \na b\na")
 @example("你好吗我很好" * 9)
 def test_repetition_any_text_equals_twin(naive, text) -> None:
