@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ..documents.errors import UsageError, did_you_mean
 from .pool import ATTEMPTS, PERFORM, Failure, LocalPool
 
-__all__ = ["Executor", "Failure", "LocalPool", "make_executor", "prepare_environment"]
+__all__ = ["Executor", "Failure", "LocalPool", "make_executor", "prepare_environment", "ranks_for"]
 
 EXECUTORS = ("local", "slurm", "ray")
 
@@ -70,6 +70,16 @@ def make_executor(
         raise UsageError(msg) from error
     prepare_environment()
     return launch.make(name, workers, options)
+
+
+def ranks_for(keys: int, limit: int) -> int:
+    """Return how many ranks do `keys` keys when one array holds `limit`: one array, always.
+
+    datatrove chains several arrays and waits for the last one only. 1,000 keys in an array of 1,001
+    are 1,000 ranks; 1,002 keys are 501 ranks of two.
+    """
+    each = -(-keys // limit)
+    return -(-keys // each) if keys else 0
 
 
 def prepare_environment(*, node_local: bool = False) -> Path:

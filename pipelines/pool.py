@@ -145,7 +145,7 @@ class LocalPool:
         """
         call = _Call((str(run_dir), step), deque(keys), dict.fromkeys(keys, 0), progress)
         try:
-            with _sigterm_raises():
+            with sigterm_raises():
                 for worker in list(self._workers):  # died while nobody looked: costs no attempt
                     if worker.process.poll() is not None:
                         self._bury(worker)
@@ -252,7 +252,7 @@ class LocalPool:
 
 
 @contextlib.contextmanager
-def _sigterm_raises() -> Iterator[None]:
+def sigterm_raises() -> Iterator[None]:
     """Turn SIGTERM into SystemExit(143), so that it ends the workers as Ctrl-C does."""
     if (
         threading.current_thread() is not threading.main_thread()

@@ -25,6 +25,13 @@ def perform(run_dir: str, step: str, key: str) -> None:
     verb = key.partition("-")[0]
     if verb == "kill" or (verb == "killonce" and tries == 1):
         os.kill(os.getpid(), signal.SIGKILL)
+    elif verb == "lostonce" and tries == 1:  # the rank's process: its parent here
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+    elif verb == "actoronce" and tries == 1:  # the parent of that one
+        status = Path(f"/proc/{os.getppid()}/stat").read_text()
+        os.kill(int(status.rpartition(")")[2].split()[1]), signal.SIGKILL)
+        time.sleep(60)
     elif verb == "segfault":
         ctypes.string_at(0)
     elif verb == "exit":
