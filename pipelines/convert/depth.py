@@ -12,7 +12,7 @@ from resiliparse.parse.html import HTMLTree
 
 def deeper_than(tree: HTMLTree, html: str, limit: int) -> bool:
     """Whether some element of the body has more than `limit` ancestors in it."""
-    if html.count("<") - html.count("</") <= limit:
+    if (tags := html.count("<")) <= limit or tags - html.count("</") <= limit:
         return False
     node = tree.body
     depth = 0

@@ -36,7 +36,7 @@ class MainText:
     name: ClassVar[str] = "main_text"
     revision: ClassVar[int] = 1
 
-    max_depth: int = 3_000  # elements in each other; the search costs 0.2 s at this depth
+    max_depth: int = 5_000  # elements in each other; the search costs 0.4 s at this depth
 
     def __call__(self, items: Iterator[Record | Loss | Skip]) -> Iterator[Draft | Loss | Skip]:
         """Losses and skips of the reader pass through."""

@@ -47,6 +47,21 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
+def _is_view(kind: pa.DataType) -> bool:
+    return pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
+
+
+def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Views as plain strings: few kernels take them."""
+    for index, name in enumerate(batch.schema.names):
+        column = batch.column(index)
+        if _is_view(column.type):
+            binary = pa.types.is_binary_view(column.type)
+            plain = column.cast(pa.large_binary() if binary else pa.large_string())
+            batch = batch.set_column(index, name, plain)
+    return batch
+
+
 def group_starts(file: pq.ParquetFile) -> list[int]:
     """Where each row group starts in the file, bytes; not ascending in odd files."""
     starts = []
@@ -106,6 +121,7 @@ def _group(
     done = 0
     try:
         for batch in file.iter_batches(batch_size=batch_rows, row_groups=[index]):
+            batch = _without_views(batch)  # noqa: PLW2901
             spans, total = _spans(batch)
             account.decoded_bytes += total
             for row, span in enumerate(spans):
@@ -142,7 +158,7 @@ def _schema_fault(file: pq.ParquetFile, options: ReadOptions) -> str:
     kind = schema.field(options.text_field).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if not (_is_text(kind) or pa.types.is_null(kind)):
+    if not (_is_text(kind) or _is_view(kind) or pa.types.is_null(kind)):
         return f"column {options.text_field!r}: expected strings, found {kind}"
     return ""
 
@@ -206,7 +222,7 @@ def reread_row(path: Path, locator: Locator, options: ReadOptions) -> Record | N
             left = locator.inner
             for batch in file.iter_batches(batch_size=64, row_groups=[index]):
                 if left < batch.num_rows:
-                    item = _row(batch, left, locator, options)
+                    item = _row(_without_views(batch), left, locator, options)
                     return item if isinstance(item, Record) else None
                 left -= batch.num_rows
     except _BAD:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 import zstandard
 
 from .account import ReadAccount
-from .stored import CLOSE, Event, Fault, Open, Stored
+from .stored import CLOSE, HOLD, Event, Fault, Open, Proof, Stored
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _READ = 128 << 10  # bytes decoded at once: one block
@@ -88,7 +88,7 @@ def decode_frames(stored: Stored, account: ReadAccount) -> Iterator[Event]:
             reason, "no sound zstd frame where one should start"
         )
         if starts(stored, at):
-            broken = yield from one_frame(stored, at, end if end > at else stored.end)
+            broken = yield from _proven_frame(stored, at, end if end > at else stored.end)
             # A broken frame beats a cut one only when another frame follows.
             if broken and reason != "truncated_stream":
                 reason, detail = "corrupt_member", broken
@@ -104,6 +104,37 @@ def decode_frames(stored: Stored, account: ReadAccount) -> Iterator[Event]:
             account.damaged += end - at
             yield Fault(reason, detail, at)
         at = end
+
+
+def _proven_frame(stored: Stored, at: int, end: int) -> Generator[Event, None, str]:
+    """`one_frame`, with a `Proof` before more than HOLD bytes have come out of it.
+
+    A frame without a checksum can only be found broken by its structure, so it is never proven.
+    """
+    checked = len(head := bytes(stored.view(at, 5))) == 5 and bool(head[4] & 4)
+    frame = one_frame(stored, at, end)
+    size = 0
+    asked = False
+    while True:
+        try:
+            data = next(frame)
+        except StopIteration as stop:
+            return stop.value
+        size += len(data)
+        if size > HOLD and not asked:
+            asked = True
+            broken = _outcome(one_frame(stored, at, end))
+            if broken or checked:
+                yield Proof(not broken)
+        yield data
+
+
+def _outcome(frame: Generator[bytes, None, str]) -> str:
+    while True:
+        try:
+            next(frame)
+        except StopIteration as stop:
+            return stop.value
 
 
 class _Span:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from isal import isal_zlib
 
 from .account import ReadAccount
-from .stored import CHUNK, CLOSE, Event, Fault, Open, Stored
+from .stored import CHUNK, CLOSE, HOLD, Event, Fault, Open, Proof, Stored
 
 _PIECE = 16 << 10  # stored bytes given to a decoder at once
 _PROBE = 64 << 10  # stored bytes that must decode before a magic number counts as a member
@@ -116,7 +116,7 @@ def decode_members(stored: Stored, codec: Codec, account: ReadAccount) -> Iterat
             yield Fault("corrupt_member", detail, at)
             at = following
             continue
-        end, reason, detail = yield from one_member(stored, codec, at)
+        end, reason, detail = yield from _proven_member(stored, codec, at)
         if not reason:
             account.members += end - at
             yield CLOSE
@@ -127,6 +127,34 @@ def decode_members(stored: Stored, codec: Codec, account: ReadAccount) -> Iterat
             account.damaged += end - at
             yield Fault(reason, detail, at)
         at = end
+
+
+def _proven_member(
+    stored: Stored, codec: Codec, at: int
+) -> Generator[Event, None, tuple[int, str, str]]:
+    """`one_member`, with a `Proof` before more than HOLD bytes have come out of it."""
+    member = one_member(stored, codec, at)
+    size = 0
+    asked = False
+    while True:
+        try:
+            data = next(member)
+        except StopIteration as stop:
+            return stop.value
+        size += len(data)
+        if size > HOLD and not asked:
+            asked = True
+            reason = _outcome(one_member(stored, codec, at))
+            yield Proof(reason != "corrupt_member")
+        yield data
+
+
+def _outcome(member: Generator[bytes, None, tuple[int, str, str]]) -> str:
+    while True:
+        try:
+            next(member)
+        except StopIteration as stop:
+            return stop.value[1]
 
 
 def one_member(

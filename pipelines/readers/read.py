@@ -23,7 +23,7 @@ from .frames import decode_frames
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
 from .sniff import PROBE, codec_of, foreign, kind_of
-from .stored import Event, Stored
+from .stored import HOLD, Event, Stored
 from .stream import Stream
 from .warc import Framed, frame_warc
 
@@ -141,14 +141,29 @@ def _unknown(stream: Stream) -> Framed:
 
 
 def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
-    """Let items go once the decoder has proven them; what a fault casts doubt on is one loss."""
+    """Let items go once they are proven; what a fault casts doubt on becomes one loss.
+
+    In a member known to be corrupt the first damaged record shows where at the latest: from HOLD
+    bytes before it nothing of that member is let go.
+    """
     held: deque[Framed] = deque()
     doubtful: int | None = None
+    spoilt: Framed | None = None  # the loss that gathers the rest of a corrupt member
     for framed in _framed(stream, given):
         if isinstance(framed, int):
             doubtful = framed
             continue
-        held.append(framed if doubtful is None else _merge(held, framed, doubtful))
+        if spoilt is not None:
+            spoilt = _add(spoilt, framed, closing=doubtful is not None)
+        elif doubtful is not None:
+            held.append(_merge(held, framed, doubtful))
+        else:
+            held.append(framed)
+            if stream.suspect is not None:
+                spoilt = _spoil(held, stream.suspect)
+        if spoilt is not None and doubtful is not None:
+            held.append(spoilt)
+            spoilt = None
         doubtful = None
         trusted = stream.trusted
         while held and held[0][0] <= trusted:
@@ -157,23 +172,51 @@ def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
         yield item
 
 
+def _span(item: Item) -> int:
+    return item.span if isinstance(item, Skip) else item.locator.span
+
+
+def _spoil(held: deque[Framed], suspect: int) -> Framed | None:
+    """Gather what is held from HOLD bytes before the first damaged record of a corrupt member."""
+    for end, item in held:
+        if isinstance(item, Loss) and item.kind == "fault" and end > suspect:
+            first = max(suspect, end - item.locator.span - HOLD)
+            break
+    else:
+        return None
+    empty = Loss(locator=Locator("", 0), reason="corrupt_member")  # takes the place of what it gets
+    return _merge(held, (held[-1][0], empty), first)
+
+
+def _add(spoilt: Framed, framed: Framed, *, closing: bool) -> Framed:
+    """Put an item of a corrupt member to the others; the fault that closes it gives the detail."""
+    _, loss = spoilt
+    end, item = framed
+    if not isinstance(loss, Loss):
+        return framed
+    at = loss.locator
+    locator = Locator(at.file, at.offset, at.inner, at.span + _span(item))
+    if closing and isinstance(item, Loss):
+        detail = f"{item.detail}; nothing from here to the member's end is trusted"
+        return end, Loss(locator=locator, reason=item.reason, detail=detail)
+    return end, Loss(locator=locator, reason=loss.reason, detail=loss.detail)
+
+
 def _merge(held: deque[Framed], fault: Framed, doubtful: int) -> Framed:
+    """Put what is held behind `doubtful` into the loss of a fault."""
     end, loss = fault
     if not isinstance(loss, Loss):
         return fault
     count = span = 0
-    first: Locator | None = None
+    at = loss.locator
     while held and held[-1][0] > doubtful:
         item = held.pop()[1]
         count += item.records if isinstance(item, Skip) else 1
-        if isinstance(item, Skip):
-            span += item.span
-        else:
-            span += item.locator.span
-            first = item.locator
-    if not count and not span:
+        span += _span(item)
+        if not isinstance(item, Skip):
+            at = item.locator
+    if not span:
         return fault
-    at = first or loss.locator
     locator = Locator(at.file, at.offset, at.inner, span + loss.locator.span)
     detail = f"{loss.detail}; {count} records before it in the member are not trusted"
     return end, Loss(locator=locator, reason=loss.reason, detail=detail)

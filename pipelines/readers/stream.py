@@ -12,13 +12,8 @@ from collections.abc import Iterator
 
 from ...documents.records import Locator
 from .account import ReadAccount
-from .stored import Close, Event, Fault, Open
+from .stored import HOLD, Close, Event, Fault, Open, Proof
 
-HOLD = 256 << 10
-"""Decoded bytes before a broken spot that are not trusted. A flipped bit in deflate derails within
-a block (16 K symbols, 30-60 KB of text) or shows in the member's checksum alone. Records wait in
-the reader until the decoder is this far past them or their member has closed well, so members up
-to this size are proven before one record of theirs leaves; larger ones lose this much."""
 _WINDOW = 1 << 20
 
 
@@ -40,6 +35,8 @@ class Stream:
         self._starts = [0]  # positions at which members start, ascending
         self._offsets = [0]  # where these members stand in the file
         self._closed = 0  # all before it is proven
+        self._proven = False  # the open member is
+        self.suspect: int | None = None  # start of the open member when it is known to be corrupt
 
     @property
     def position(self) -> int:
@@ -55,7 +52,7 @@ class Stream:
     def trusted(self) -> int:
         """Records that end at or before this position may leave."""
         frontier = self.base + len(self.buf)
-        if self._plain is not None:
+        if self._plain is not None or self._proven:
             return frontier
         return max(self._closed, frontier - HOLD)
 
@@ -80,6 +77,11 @@ class Stream:
                 self._open(start + size, event.offset, start)
             elif isinstance(event, Close):
                 self._closed = start + size
+                self._proven = False
+            elif isinstance(event, Proof):
+                self._proven = event.sound
+                if not event.sound:
+                    self.suspect = self._starts[-1]
             else:
                 self.fault = event
                 break
@@ -115,6 +117,8 @@ class Stream:
         corrupt = fault.reason == "corrupt_member"
         doubtful = max(self._closed, frontier - HOLD) if corrupt else frontier
         self._closed = frontier  # damage was booked; what follows is another member
+        self._proven = False
+        self.suspect = None
         return fault, doubtful
 
     def discard(self, pattern: re.Pattern[bytes], overlap: int) -> bool:

@@ -1,0 +1,240 @@
+"""WARC and WET: framing, damage, HTTP bodies."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import brotli
+import pytest
+import zstandard
+
+HTML = b"<html><body><p>the page</p></body></html>"
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd", "bzip2", "xz"])
+@pytest.mark.parametrize("each", [True, False])
+def test_warc_members_per_record_or_per_file_all_read(make, codec, each):
+    """Case 09: a whole archive in one member holds as many records as one with five members."""
+    parts = [make.warc("warcinfo", b"software: x\r\n"), *(make.wet(n) for n in range(4))]
+    data = (
+        b"".join(make.pack(p, codec) for p in parts) if each else make.pack(b"".join(parts), codec)
+    )
+    got = make.read(data)
+    assert [r.text for r in got.records] == [f"text of record {n}" for n in range(4)]
+    assert got.records[2].url == "http://h/2"
+    assert got.ids == [f"<urn:{n}>" for n in range(4)]
+    assert [(s.reason, s.records) for s in got.skips] == [("warcinfo", 1)]
+    assert got.losses == []
+    assert sum(r.locator.span for r in got.records) == sum(map(len, parts[1:]))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "bzip2", "xz"])
+def test_warc_empty_member_in_the_middle_skips_nothing(make, codec):
+    """Case 06."""
+    members = [make.pack(x, codec) for x in (make.wet(0), make.wet(1), b"", make.wet(2))]
+    got = make.read(b"".join(members))
+    assert got.ids == ["<urn:0>", "<urn:1>", "<urn:2>"]
+    assert got.losses == []
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "bzip2", "xz"])
+def test_warc_nuls_between_members_are_padding(make, codec):
+    """Case 13."""
+    first, second = make.pack(make.wet(0), codec), make.pack(make.wet(1), codec)
+    got = make.read(first + bytes(64) + second + bytes(7))
+    assert got.ids == ["<urn:0>", "<urn:1>"]
+    assert got.account.padding == 71
+    assert got.records[1].locator.offset == len(first) + 64
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "bzip2", "xz"])
+@pytest.mark.parametrize("cut", [1, 4, 20, 60])
+def test_warc_last_member_cut_is_flagged_not_emitted_short(make, codec, cut):
+    """Case 08. A cut that takes the checksum alone may leave the record whole, never shortened."""
+    texts = [f"record {n}: " + " ".join(f"w{i * n}" for i in range(300)) for n in (3, 5)]
+    last = make.pack(make.wet(1, texts[1]), codec)
+    got = make.read(make.pack(make.wet(0, texts[0]), codec) + last[:-cut])
+    assert got.ids[0] == "<urn:0>"
+    assert {r.text for r in got.records} <= set(texts)
+    assert got.reasons == ["truncated_stream"]
+    if cut >= (60 if codec == "xz" else 20):  # xz has an index of its own behind the data
+        assert got.ids == ["<urn:0>"]
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("each", [True, False])
+@pytest.mark.parametrize("length", [5000, 3, 10**9, 10**17])
+def test_warc_wrong_content_length_next_record_survives(make, codec, each, length):
+    """Case 10, for lengths too long, too short and absurd."""
+    bad = make.warc("conversion", b"0123456789", length=length, WARC_Record_ID="<urn:bad>")
+    parts = [bad, make.wet(1), make.wet(2)]
+    data = (
+        b"".join(make.pack(p, codec) for p in parts) if each else make.pack(b"".join(parts), codec)
+    )
+    got = make.read(data)
+    assert got.ids == ["<urn:1>", "<urn:2>"]
+    assert got.reasons == ["bad_framing"]
+    assert got.losses[0].locator.span == len(bad)
+
+
+@pytest.mark.parametrize("header", [b"Content-Length: many", b"X: y"])
+def test_warc_no_usable_content_length_resynchronises(make, header):
+    bad = b"WARC/1.0\r\nWARC-Type: conversion\r\n" + header + b"\r\n\r\nbody\r\n\r\n"
+    got = make.read(make.wet(0) + bad + make.wet(1))
+    assert got.ids == ["<urn:0>", "<urn:1>"]
+    assert [(x.reason, x.locator.span) for x in got.losses] == [("bad_framing", len(bad))]
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd"])
+def test_warc_lf_only_headers_both_records(make, codec):
+    """Case 12."""
+    parts = [
+        make.warc("conversion", f"body {n}".encode(), end=b"\n", WARC_Record_ID=f"<urn:{n}>")
+        for n in range(2)
+    ]
+    got = make.read(make.pack(b"".join(parts), codec))
+    assert [r.text for r in got.records] == ["body 0", "body 1"]
+    assert got.losses == []
+
+
+def test_warc_garbage_between_records_costs_no_record(make):
+    got = make.read(make.wet(0) + b"XARC/1.0 garbage\r\n" * 9 + make.wet(1))
+    assert got.ids == ["<urn:0>", "<urn:1>"]
+    assert [(x.reason, x.locator.span) for x in got.losses] == [("bad_framing", 18 * 9)]
+
+
+def test_warc_plain_cut_in_body_or_header_is_truncated(make):
+    whole = make.wet(0)
+    second = make.wet(1)
+    for cut in (1, 3, 30, len(second) - 6):
+        got = make.read(whole + second[:cut])
+        assert got.ids == ["<urn:0>"]
+        assert [(x.reason, x.locator.span) for x in got.losses] == [("truncated_stream", cut)]
+
+
+def test_warc_without_final_line_ends_is_whole(make):
+    got = make.read(make.wet(0).removesuffix(b"\r\n\r\n"))
+    assert [r.text for r in got.records] == ["text of record 0"]
+    assert got.losses == []
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd"])
+def test_warc_record_above_the_limit_is_one_loss(make, codec):
+    big = make.wet(1, "x" * 300_000)
+    data = make.pack(make.wet(0) + big + make.wet(2), codec)
+    got = make.read(data, max_record_bytes=200_000)
+    assert got.ids == ["<urn:0>", "<urn:2>"]
+    assert [(x.reason, x.locator.span) for x in got.losses] == [("too_large", len(big))]
+
+
+def test_warc_wrong_bytes_in_conversion_are_invalid_utf8(make):
+    got = make.read(make.warc("conversion", b"a\xff\xfeb") + make.wet(1))
+    assert got.reasons == ["invalid_utf8"]
+    assert got.ids == ["<urn:1>"]
+
+
+def test_warc_truncated_member_within_an_intact_file_is_corrupt(make):
+    """A member without its end, followed by a sound one, was not cut by the end of the file."""
+    first, second = make.pack(make.wet(0), "gzip"), make.pack(make.wet(1), "gzip")
+    got = make.read(first[:-30] + second)
+    assert got.ids == ["<urn:1>"]
+    assert got.reasons == ["corrupt_member"]
+
+
+def chunked(body: bytes, size: int = 7) -> bytes:
+    parts = [body[i : i + size] for i in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in parts) + b"0\r\n\r\n"
+
+
+RAW_DEFLATE = zlib.compressobj(9, zlib.DEFLATED, -15)
+CODINGS = {
+    "none": ("", HTML),
+    "br": ("Content-Encoding: br\r\n", brotli.compress(HTML)),
+    "gzip": ("Content-Encoding: gzip\r\n", gzip.compress(HTML)),
+    "x-gzip": ("Content-Encoding: X-GZIP\r\n", gzip.compress(HTML)),
+    "zlib": ("Content-Encoding: deflate\r\n", zlib.compress(HTML)),
+    "deflate": (
+        "Content-Encoding: deflate\r\n",
+        RAW_DEFLATE.compress(HTML) + RAW_DEFLATE.flush(),
+    ),
+    "zstd": ("Content-Encoding: zstd\r\n", zstandard.ZstdCompressor().compress(HTML)),
+    "twice": ("Content-Encoding: gzip, br\r\n", brotli.compress(gzip.compress(HTML))),
+    "chunked": ("Transfer-Encoding: chunked\r\n", chunked(HTML)),
+    "chunked gzip": (
+        "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n",
+        chunked(gzip.compress(HTML)),
+    ),
+    "gzip undone": ("Content-Encoding: gzip\r\n", HTML),
+    "br undone": ("Content-Encoding: br\r\n", HTML),
+    "chunks joined": ("Transfer-Encoding: chunked\r\n", HTML),
+}
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_http_coding_is_undone(make, coding):
+    """Case 04 and its kin."""
+    headers, body = CODINGS[coding]
+    got = make.read(make.pack(make.response(1, body, headers), "gzip"))
+    (record,) = got.records
+    assert record.body == HTML
+    assert record.text is None
+    assert (record.media_type, record.charset) == ("text/html", "utf-8")
+    assert (record.url, record.date) == ("http://h/1", "2024-01-02T03:04:05Z")
+    assert record.fields["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "reason"),
+    [
+        ("Content-Encoding: gzip\r\n", gzip.compress(HTML)[:-9], "truncated_body"),
+        ("Content-Encoding: br\r\n", brotli.compress(HTML)[:-9], "truncated_body"),
+        ("Content-Encoding: br\r\n", b"\xff" * 50, "bad_coding"),
+        ("Transfer-Encoding: chunked\r\n", chunked(HTML)[:-12], "truncated_body"),
+        ("Content-Encoding: gzip\r\n", gzip.compress(bytes(3_000_000)), "too_large"),
+        ("Content-Encoding: br\r\n", brotli.compress(bytes(3_000_000)), "too_large"),
+        ("Content-Encoding: zstd\r\n", zstandard.compress(bytes(3_000_000)), "too_large"),
+    ],
+)
+def test_http_body_that_cannot_be_had_whole_is_a_fault(make, headers, body, reason):
+    got = make.read(make.response(1, body, headers) + make.wet(2), max_record_bytes=1_000_000)
+    assert [(x.reason, x.kind) for x in got.losses] == [(reason, "fault")]
+    assert got.ids == ["<urn:2>"]
+
+
+def test_http_status_and_type_decide_before_the_body_is_decoded(make):
+    broken = ("Content-Encoding: gzip\r\n", gzip.compress(HTML)[:-9])
+    image = make.warc(
+        "response",
+        b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Encoding: gzip\r\n\r\n" + broken[1],
+        Content_Type="application/http",
+    )
+    got = make.read(make.response(1, broken[1], broken[0], status="404 Not Found") + image)
+    assert [(x.reason, x.detail, x.kind) for x in got.losses] == [("http_status", "404", "dropped")]
+    assert [s.reason for s in got.skips] == ["mime:image/png"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers", "content", "reason"),
+    [
+        ("request", {}, b"GET / HTTP/1.1\r\n\r\n", "request"),
+        ("metadata", {}, b"a: b", "metadata"),
+        ("revisit", {}, b"", "revisit"),
+        ("novel", {}, b"", "other_type"),
+        ("response", {"WARC_Target_URI": "dns:h"}, b"20240101 h", "dns"),
+        ("resource", {"Content_Type": "text/plain"}, b"x", "mime:text/plain"),
+        ("resource", {"Content_Type": "<bad type>"}, b"x", "mime:invalid"),
+        ("resource", {}, b"no markup", "mime:none"),
+    ],
+)
+def test_warc_records_that_are_no_pages_are_skipped_by_reason(make, kind, headers, content, reason):
+    data = make.warc(kind, content, **headers)
+    got = make.read(data)
+    assert [(s.reason, s.span, s.records) for s in got.skips] == [(reason, len(data), 1)]
+    assert got.records == got.losses == []
+
+
+def test_warc_untyped_body_that_is_a_page_is_read(make):
+    got = make.read(make.warc("resource", b"\n<!DOCTYPE html><p>x"))
+    assert got.records[0].media_type == "text/html"
+    assert got.records[0].body == b"\n<!DOCTYPE html><p>x"
