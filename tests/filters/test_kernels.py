@@ -95,7 +95,9 @@ def test_fineweb_any_text_equals_twin(naive, text, short) -> None:
 @example("a\n\n\nb\n \none two three\n\nx\n\n", C4())
 def test_c4_any_text_equals_twin(naive, text, stage) -> None:
     counts, edits = naive("naive_filters").c4(raw(text), stage)
-    measured = checked_measure(stage, batch_of([text]))
+    batch = batch_of([text])
+    utf8 = isinstance(text, str)  # the contract speaks of UTF-8; damaged bytes must only not crash
+    measured = checked_measure(stage, batch) if utf8 else stage.measure(batch)
     assert row(measured) == counts
     assert cut(measured) == edits
 
