@@ -300,7 +300,7 @@ class RayExecutor(Dealer):
                 listen()
                 if _Groups.errors:
                     msg = f"executor ray: submitting a rank failed: {_Groups.errors[0]!r}"
-                    raise StopError(msg)
+                    raise StopError(msg)  # noqa: TRY301 - it must close, too
         except BaseException:
             self.close()  # ends the actors and placement groups, and so the thread
             raise

@@ -1,0 +1,54 @@
+# What a fresh clone needs: python3 (>= 3.11, with venv), git, make. No compiler.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench test-cluster test-nightly clean
+
+help: ## this list
+	@grep -E '^[a-z.-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+demo: .venv ## the whole mill on sample_data, ends with a report
+	$(BIN)/gristmill demo
+
+test: .venv ## all tests but the cluster and the nightly ones (under 10 minutes)
+	$(BIN)/python -m pytest -q -m 'not cluster and not nightly'
+
+lint: .venv ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv ## every measurement in benchmarks/, one after the other
+	@set -e; for script in benchmarks/[!_]*.py; do \
+	  test -e "$$script" || continue; echo "== $$script"; $(BIN)/python "$$script"; done
+
+test-cluster: .venv/.cluster ## the executors on a real Slurm and a real Ray, on loopback
+	$(BIN)/python -m pytest -q -m cluster
+
+test-nightly: .venv ## the long tests, fixed seeds
+	$(BIN)/python -m pytest -q -m nightly || test $$? -eq 5 # 5: there is none yet
+
+clean: ## remove the environment and all caches
+	rm -rf .venv build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment, made again in place when what it is made of changes.
+.PHONY: .venv
+.venv: .venv/.ready
+
+.venv/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "gristmill needs Python 3.11 or newer, and $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@$(PYTHON) -m venv .venv || { \
+	  echo "$(PYTHON) cannot make a virtual environment: apt-get install python3-venv" >&2; exit 2; }
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.venv/.cluster: .venv/.ready requirements-cluster.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-cluster.lock
+	@touch $@
