@@ -1,12 +1,12 @@
 """One policy for text, applied once, where a record becomes a document.
 
-    lone surrogates   -> U+FFFD   UTF-8 cannot hold them; pyarrow, xxhash and tokenizers raise
     NUL               -> nothing  some tools stop reading at it
     BOM at the start  -> nothing
+    lone surrogates   -> U+FFFD   UTF-8 cannot hold them; pyarrow, xxhash and tokenizers raise
     CRLF, CR          -> LF
 
-Each repair is counted in the document's `repairs`. Clean text costs four searches and no copy:
-about 2 GB/s on pages of the usual size.
+In this order, so that cleaning twice changes nothing. Each repair is counted in the document's
+`repairs`. Clean text costs four searches and one encoding where it is not ASCII.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def clean_text(text: str) -> tuple[str, dict[str, int]]:
     """Text that every later part can hold, and what was changed: counts by kind, only if above 0.
 
-    Kinds: `bom`, `nul`, `surrogate`, `crlf`, `cr`; all counted in characters of the given text.
+    Kinds: `nul`, `bom`, `surrogate`, `crlf`, `cr`; all counted in characters of the given text.
     """
     repairs: dict[str, int] = {}
+    if "\0" in text:
+        repairs["nul"] = text.count("\0")
+        text = text.replace("\0", "")
     if text.startswith("\ufeff"):
         short = text.lstrip("\ufeff")
         repairs["bom"] = len(text) - len(short)
         text = short
-    if "\0" in text:
-        repairs["nul"] = text.count("\0")
-        text = text.replace("\0", "")
     if not text.isascii() and not _encodes(text):
         text, repairs["surrogate"] = _SURROGATE.subn("\ufffd", text)
     if "\r" in text:

@@ -1,0 +1,63 @@
+"""The one policy for text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gristmill.pipelines.convert import CONVERTERS, clean_text
+from gristmill.pipelines.convert.cleaning import clean_line, clean_values
+
+ANY = st.text(st.characters() | st.sampled_from("\ud800\udfff\0\ufeff\r\n"), max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("given_", "text", "repairs"),
+    [
+        ("plain\nétext", "plain\nétext", {}),
+        ("a\ud800b\udfff", "a\ufffdb\ufffd", {"surrogate": 2}),  # case 14
+        ("a\0b\0", "ab", {"nul": 2}),  # case 15
+        ("\ufeffa\ufeff", "a\ufeff", {"bom": 1}),  # case 20
+        ("a\r\nb\rc\r\r\n", "a\nb\nc\n\n", {"crlf": 2, "cr": 2}),
+        ("", "", {}),
+    ],
+)
+def test_clean_text_repairs_and_counts(given_, text, repairs):
+    assert clean_text(given_) == (text, repairs)
+
+
+@given(ANY)
+def test_clean_text_is_storable_stable_and_counts_only_changes(text):
+    out, repairs = clean_text(text)
+    out.encode()
+    assert "\0" not in out
+    assert "\r" not in out
+    assert clean_text(out) == (out, {})
+    assert all(count > 0 for count in repairs.values())
+    assert bool(repairs) == (out != text)
+
+
+VALUES = st.recursive(st.text(max_size=5) | ANY | st.floats() | st.none(), st.lists, max_leaves=4)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(ANY, VALUES, max_size=3))
+def test_clean_values_are_one_json_object(values):
+    out = clean_values(values)
+    assert json.loads(json.dumps(out, allow_nan=False, ensure_ascii=False).encode()) == out
+
+
+def test_clean_line_of_nothing_is_none():
+    assert clean_line(None) is None
+    assert clean_line(" \0\r\n") is None
+    assert clean_line(" http://x\ud800 ") == "http://x\ufffd"
+
+
+def test_converters_stand_under_their_own_names():
+    assert sorted(CONVERTERS) == ["main_text", "plain", "repository", "trajectory"]
+    for name, kind in CONVERTERS.items():
+        assert kind.name == name
+        assert isinstance(kind.revision, int)

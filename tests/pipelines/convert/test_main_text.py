@@ -1,0 +1,164 @@
+"""Pages: charsets, what survives extraction, pages made to break it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gristmill.documents.records import Locator, Loss, Skip
+from gristmill.pipelines.convert import MainText, PlainText, main_text
+
+PARAGRAPH = "A paragraph with enough words in it to be the main content of a page. "
+PAGE = "<html><head><title>T</title></head><body><main>{}</main></body></html>"
+
+
+def test_main_text_keeps_headings_tables_code_and_title(build):
+    body = (
+        "<nav><a href=/>Home</a></nav><main><h1>Heading</h1><p>"
+        + PARAGRAPH
+        + "</p><ol><li>first</li><li>second</li></ol><table><tr><td>a</td><td>b</td></tr></table>"
+        "<pre>def f(x):\n    return x</pre></main><footer>Copyright</footer>"
+    )
+    out = build.draft(MainText(), build.html(f"<title> The\ntitle </title>{body}", url="http://x"))
+    lines = out.text.split("\n")
+    for line in (
+        "Heading",
+        PARAGRAPH.strip(),
+        "  1. first",
+        "  2. second",
+        "def f(x):",
+        "    return x",
+    ):
+        assert line in lines
+    assert any(line.split() == ["a", "b"] for line in lines)
+    assert "Home" not in out.text
+    assert out.metadata["title"].split() == ["The", "title"]
+    assert out.url == "http://x"
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "used"),
+    [
+        ("Größe naïve Ünïcode".encode(), "utf-8", "utf-8"),
+        ("Größe naïve Ünïcode".encode("cp1252"), "iso-8859-1", "cp1252"),
+        (b"\xef\xbb\xbf" + "Größe naïve Ünïcode".encode(), "iso-8859-1", "utf-8"),
+        (
+            b'<meta charset="windows-1252">' + "Größe naïve Ünïcode".encode("cp1252"),
+            "",
+            "cp1252",
+        ),
+        (b"\xff\xfe" + "Größe naïve Ünïcode".encode("utf-16-le"), "", "utf-16-le"),
+        ("Größe naïve Ünïcode".encode(), "no-such-charset", "utf-8"),
+        ("Größe naïve Ünïcode".encode(), "", "utf-8"),
+    ],
+)
+def test_main_text_finds_the_charset(build, body, charset, used):
+    if body.startswith(b"\xff\xfe"):
+        page = b"\xff\xfe" + PAGE.format(f"<p>{PARAGRAPH}Größe naïve Ünïcode</p>").encode(
+            "utf-16-le"
+        )
+    else:
+        mark = b"\xef\xbb\xbf" if body.startswith(b"\xef\xbb\xbf") else b""
+        head, _, text = body.removeprefix(mark).rpartition(b">")
+        meta = head + b">" if head else b""
+        page = mark + meta + f"<main><p>{PARAGRAPH}".encode() + text + b"</p></main>"
+    out = build.draft(MainText(), build.html(page, charset=charset))
+    assert "Größe naïve Ünïcode" in out.text
+    assert out.metadata["charset"] == used
+
+
+def test_main_text_one_wrong_byte_does_not_spoil_a_utf8_page(build):
+    page = PAGE.format(f"<p>{PARAGRAPH * 20} Größe</p>").encode() + b"<p>\xc3"
+    out = build.draft(MainText(), build.html(page, charset="utf-8"))
+    assert "Größe" in out.text
+    assert out.repairs == {"undecoded": 1}
+
+
+def test_main_text_wrong_label_is_not_believed(build):
+    page = PAGE.format(f"<p>{'Übergrößenträger naïf, déjà vu. ' * 30}</p>").encode("cp1252")
+    out = build.draft(MainText(), build.html(page, charset="utf-8"))
+    assert "Übergrößenträger" in out.text
+    assert "\ufffd" not in out.text
+
+
+def test_main_text_nul_does_not_end_the_page(build):
+    """Case 15."""
+    page = PAGE.format(f"<p>{PARAGRAPH}before\0after</p><p>{PARAGRAPH}the tail</p>")
+    out = build.draft(MainText(), build.html(page))
+    assert "beforeafter" in out.text
+    assert "the tail" in out.text
+    assert out.repairs == {"nul": 1}
+
+
+@pytest.mark.parametrize("depth", [300, 1_500, 100_000])
+@pytest.mark.parametrize("closed", [True, False])
+def test_main_text_deep_nesting_keeps_the_middle_and_the_tail(build, depth, closed):
+    """Case 16, and depths at which a search for the main part takes minutes."""
+    before = "".join(f"<p>{n} before. {PARAGRAPH}</p>" for n in range(3))
+    after = "".join(f"<p>{n} after. {PARAGRAPH}</p>" for n in range(3))
+    deep = "<div>" * depth + f"<p>deep. {PARAGRAPH}</p>" + "</div>" * (depth if closed else 0)
+    start = time.process_time()
+    out = build.draft(MainText(), build.html(f"<body>{before}{deep}{after}</body>"))
+    assert time.process_time() - start < 30  # a hang, not a verdict
+    for words in ("0 before.", "2 before.", "deep.", "0 after.", "2 after."):
+        assert words in out.text
+    assert ("depth_limit" in out.metadata) == (depth > MainText().max_depth)
+
+
+def test_main_text_many_tags_are_not_depth(build):
+    out = build.draft(MainText(max_depth=50), build.html(f"<p>{PARAGRAPH}<br>" * 500))
+    assert "depth_limit" not in out.metadata
+    stray = build.draft(MainText(max_depth=50), build.html("<div></x>" * 200 + PARAGRAPH))
+    assert stray.metadata["depth_limit"] == 50
+
+
+def test_main_text_huge_colspan_does_not_blow_up(build):
+    """Case 17."""
+    table = (
+        "<table><tr><td colspan=9007199254740991 rowspan=9007199254740991>cell</td></tr></table>"
+    )
+    out = build.draft(
+        MainText(), build.html(PAGE.format(f"<p>{PARAGRAPH}</p>{table}<p>{PARAGRAPH}tail</p>"))
+    )
+    assert "cell" in out.text
+    assert "tail" in out.text
+    assert len(out.text) < 1_000
+
+
+@pytest.mark.parametrize("page", ["", "<html></html>", "<script>x()</script>", "\0\0"])
+def test_main_text_page_without_text_is_dropped(build, page):
+    loss = build.loss(MainText(), build.html(page))
+    assert (loss.reason, loss.kind) == ("no_text", "dropped")
+
+
+def test_main_text_exception_of_the_library_is_a_row(build, monkeypatch):
+    def fail(*_args, **_options):
+        raise RuntimeError("broken\ud800 tree")
+
+    monkeypatch.setattr(main_text, "extract_plain_text", fail)
+    loss = build.loss(MainText(), build.html(PAGE))
+    assert (loss.reason, loss.kind) == ("extract_error", "fault")
+    assert loss.detail.startswith("RuntimeError: broken")
+
+
+def test_main_text_passes_text_records_losses_and_skips(build):
+    loss = Loss(locator=Locator("f", 1), reason="bad_framing")
+    items = [build.record("some text", fields={"k": 1}), loss, Skip(reason="request", span=3)]
+    out = list(MainText()(iter(items)))
+    assert out == list(PlainText()(iter(items)))
+    assert out[1:] == items[1:]
+    assert out[0].text == "some text"
+
+
+def test_main_text_real_pages_give_text(build, real_data):
+    from gristmill.pipelines.readers import ReadAccount, plan_extents, read_extent
+
+    root = real_data / "a-warc-built"
+    account = ReadAccount()
+    extents = [e for s in plan_extents(root, ["pages-00003.warc.gz"]) for e in s]
+    out = list(MainText()(i for e in extents for i in read_extent(root, e, account)))
+    account.check()
+    total = sum(i.span if isinstance(i, Skip) else i.locator.span for i in out)
+    assert total == account.decoded_bytes
+    assert sum(hasattr(i, "text") for i in out) > 0.9 * account.records
