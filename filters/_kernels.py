@@ -6,13 +6,16 @@ without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) count each character as on
 marks. Characters are code points; a byte that is not UTF-8 counts as one U+FFFD.
 
 A word's key is its bytes when it has at most 8 of them, else a 64-bit mix of them: words of one key
-are taken for equal (two words longer than 8 bytes are confused once in 2^64). n-grams have no such
-chance: the id of an (n+1)-gram is looked up by the exact pair of the ids of its two n-grams, and
-only where both occur more than once, so the work shrinks with n.
+are taken for equal (two words longer than 8 bytes are confused once in 2^64). n-grams have no
+chance beyond that of their pairs of words: the id of an (n+1)-gram is looked up by the exact pair
+of the ids of its two n-grams, and only where both recur, so the work shrinks with n.
 
 Lines end with U+000A. Lines are the same when their words and other visible characters are, spaces
 aside. Scratch is sized by the longest document and cleared by the document's own size.
 """
+
+# ruff: noqa: ARG001, PLR1714, SIM102, SIM109 - intrinsics have fixed arguments; Numba compiles a chain
+# of comparisons to less than a tuple or a set
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def _fold(h, key):
 
 @njit(cache=True, nogil=True)
 def _joins(data, i, size, cp, last, end, table):
-    """Does the character at `i` stay inside a word whose last class is `last`?"""
+    """Whether the character at `i` stays inside a word whose last class is `last`."""
     if i + size >= end:
         return False
     if cp == 0x27 or cp == 0x2019:
@@ -206,14 +209,14 @@ def _room(n):
 
 @njit(cache=True, nogil=True)
 def quality(data, offsets, table, stop_keys, stop_lists, bullets, out):
-    """Gopher's counts, out int32[rows, 15]; columns in `gopher_quality.SCORES`."""
+    """Gopher's counts, out int32[rows, 14]; columns in `gopher_quality.SCORES`."""
     mask = len(stop_keys) - 1
     stamp = np.zeros(len(stop_keys), np.int64)
     hits = np.zeros(64, np.int32)
     for row in range(len(offsets) - 1):
         i, end = offsets[row], offsets[row + 1]
         words, unspaced, word_chars, alpha, symbols = 0, 0, 0, 0, 0
-        hashes, ellipses, letters, latin = 0, 0, 0, 0
+        hashes, ellipses, letters, latin, marks = 0, 0, 0, 0, 0
         lines, bullet_lines, ellipsis_lines = 0, 0, 0
         hits[:] = 0
         blank, bullet = True, False  # of this line
@@ -270,6 +273,7 @@ def quality(data, offsets, table, stop_keys, stop_lists, bullets, out):
                 for x in bullets:
                     bullet |= cp == x
             chunk = True
+            marks += 1
             if cp == 0x2E:
                 dots += 1
                 if dots % 3 == 0:
@@ -292,7 +296,7 @@ def quality(data, offsets, table, stop_keys, stop_lists, bullets, out):
         o = out[row]
         o[0], o[1], o[2], o[3], o[4] = words + unspaced, unspaced, word_chars, alpha, symbols
         o[5], o[6], o[7], o[8], o[9] = hashes, ellipses, letters, latin, lines
-        o[10], o[11], o[12] = bullet_lines, ellipsis_lines, best
+        o[10], o[11], o[12], o[13] = bullet_lines, ellipsis_lines, best, marks
 
 
 @njit(cache=True, nogil=True)
@@ -372,7 +376,7 @@ def count_either(data, one, other):
 
 @njit(cache=True, nogil=True)
 def fineweb(data, offsets, table, short, out):
-    """FineWeb's counts, out int32[rows, 8]; columns in `fineweb.SCORES`. `short` in code points."""
+    """FineWeb's counts, out int32[rows, 7]; columns in `fineweb.SCORES`. `short` in code points."""
     longest = _longest(offsets)
     keys, lens = np.empty(longest, np.uint64), np.empty(longest, np.int32)
     seen = np.empty(_room(longest), np.uint64)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -56,11 +57,14 @@ _RARE = "etaoinshrdlcumwfgypbvkjxqz"  # English letters from common to rare
 def _phrases(groups: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, ...]:
     """Arguments of `_kernels._phrases`; phrases of group g have the kind 1 << g."""
     first, second = np.zeros(256, np.uint8), np.zeros(256, np.uint8)
-    text, ends, kinds, anchors = bytearray(), [], [], []
+    text = bytearray()
+    ends: list[int] = []
+    kinds: list[int] = []
+    anchors: list[int] = []
     for group, phrases in enumerate(groups):
         for phrase in phrases:
             low = phrase.lower()
-            rarity = [_RARE.find(a) + _RARE.find(b) for a, b in zip(low, low[1:], strict=False)]
+            rarity = [_RARE.find(a) + _RARE.find(b) for a, b in pairwise(low)]
             anchor = rarity.index(max(rarity))
             bit = np.uint8(1 << len(ends) % 8)
             for case in (low, low.upper()):
@@ -142,13 +146,9 @@ class C4:
             self.citations,
         )
         phrases = _phrases((self.javascript, self.policy, (_LOREM,)))
-        n = _kernels.c4(
-            view.data, view.offsets, table(), limits, phrases, _forms(), edits, counts
-        )
+        n = _kernels.c4(view.data, view.offsets, table(), limits, phrases, _forms(), edits, counts)
         rows, starts, lengths, reasons = (values[:n].copy() for values in edits)
-        made = Edits(
-            rows=rows, starts=starts, lengths=lengths, reasons=reasons, reason_names=EDITS
-        )
+        made = Edits(rows=rows, starts=starts, lengths=lengths, reasons=reasons, reason_names=EDITS)
         return Measured(columns(counts, SCORES), edits=made)
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -134,7 +134,9 @@ def quality(data: bytes, stops: dict[str, tuple[str, ...]], bullets: str) -> dic
     dots = "".join("." if t.text == b"." else "_" for t in items)
     folded = {bytes(b | 0x20 for b in t.text) for t in spaced if len(t.text) <= 8}
     lists = [{bytes(b | 0x20 for b in w.encode()) for w in ws} for ws in stops.values()]
-    alphabetic = [t for t in words if any(kind_of(c) in ("letter", "latin", "unspaced") for c in t.chars)]
+    alphabetic = [
+        t for t in words if any(kind_of(c) in ("letter", "latin", "unspaced") for c in t.chars)
+    ]
     return {
         "words": len(words),
         "unspaced_words": len(words) - len(spaced),
@@ -149,6 +151,7 @@ def quality(data: bytes, stops: dict[str, tuple[str, ...]], bullets: str) -> dic
         "bullet_lines": sum(chr(line[0].chars[0]) in bullets for line in lines),
         "ellipsis_lines": sum(ends_with_ellipsis(line) for line in lines),
         "stop_words": max((len(folded & words) for words in lists), default=0),
+        "marks": sum(not is_word(t) and t.kind != "space" for t in items),
     }
 
 
@@ -297,7 +300,9 @@ def c4(data: bytes, stage) -> tuple[dict[str, int], list[tuple[int, int, str]]]:
         reason = ""
         if longest_run(line) > stage.max_word_chars:
             reason = "long_word"
-        elif stage.terminal_punctuation and (ends_with_dots(shown) or not ends_with_terminal(line, quotes=True)):
+        elif stage.terminal_punctuation and (
+            ends_with_dots(shown) or not ends_with_terminal(line, quotes=True)
+        ):
             reason = "no_terminal_punctuation"
         elif sum(is_word(t) for t in line) < stage.min_line_words:
             reason = "few_words"

@@ -15,7 +15,7 @@ from gristmill.filters.gopher_quality import BULLETS, stop_lists
 # Text with what the rules look for: few words, so that they repeat, and every kind of mark.
 PIECES = (
     *"a the Der und be x1 3.14 1,000 don't l’eau naïve Привет 你 好 あ ไทย ภาษา ក្ម क्षेत्र".split(),
-    *"internationalisation wordlonger 字字 。 ！ . .. ... … ! ? \" ” ) ] { } # - • | [1] []".split(),
+    *'internationalisation wordlonger 字字 。 ！ . .. ... … ! ? " ” ) ] { } # - • | [1] []'.split(),
     *"[edit] [citation [x] needed] lorem ipsum JavaScript cookie policy privacy terms of use".split(),
     *("citation needed]", "uses cookies", "lorem ipsum", "\n", "\n\n", " \n", "\r\n", " ", "\t"),
     *("\u00a0", "\u3000", "\u2028", "\x00", "e\u0301", "\u0301", "\u200d", "Ⅷ", "٣٫٤", "ª"),
@@ -27,9 +27,9 @@ long_texts = st.builds(
 )
 damaged = st.one_of(
     st.binary(max_size=80),
-    st.lists(st.sampled_from([p.encode() for p in PIECES] + [b"\xff", b"\xe4", b"\xed\xa0\x80"])).map(
-        b"".join
-    ),
+    st.lists(
+        st.sampled_from([p.encode() for p in PIECES] + [b"\xff", b"\xe4", b"\xed\xa0\x80"])
+    ).map(b"".join),
 )
 BULLET_CHARS = "".join(map(chr, BULLETS))
 

@@ -53,10 +53,18 @@ QUALITY = [
     (" ".join(PROSE) + "######", "hashes"),
     (" ".join(f"{w}..." if i < 5 else w for i, w in enumerate(PROSE)), "keep"),
     (" ".join(f"{w}…" if i < 6 else w for i, w in enumerate(PROSE)), "ellipses"),
-    ("\n\n".join(("- " if i < 9 else "") + " ".join(PROSE[5 * i : 5 * i + 5]) for i in range(10)), "keep"),
+    (
+        "\n\n".join(
+            ("- " if i < 9 else "") + " ".join(PROSE[5 * i : 5 * i + 5]) for i in range(10)
+        ),
+        "keep",
+    ),
     ("\n\n".join("• " + " ".join(PROSE[5 * i : 5 * i + 5]) for i in range(10)), "bullet_lines"),
     ("\n".join(" ".join(PROSE[5 * i : 5 * i + 5]) + "..." * (i < 3) for i in range(10)), "keep"),
-    ("\n".join(" ".join(PROSE[5 * i : 5 * i + 5]) + " …" * (i < 4) for i in range(10)), "ellipsis_lines"),
+    (
+        "\n".join(" ".join(PROSE[5 * i : 5 * i + 5]) + " …" * (i < 4) for i in range(10)),
+        "ellipsis_lines",
+    ),
     (" ".join([*PROSE[:40], *["1234"] * 10]), "keep"),  # 40 of 50 words hold a letter
     (" ".join([*PROSE[:40], *["1234"] * 10, "|"]), "few_alphabetic_words"),
     (" ".join(["the", *distinct(49)]), "few_stop_words"),
@@ -69,9 +77,18 @@ QUALITY = [
     ("汉字" * 24 + "汉", "few_words"),
 ]
 
-@pytest.mark.parametrize(("text", "wanted"), QUALITY, ids=[f"{i}-{r}" for i, (_, r) in enumerate(QUALITY)])
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), QUALITY, ids=[f"{i}-{r}" for i, (_, r) in enumerate(QUALITY)]
+)
 def test_gopher_quality_at_threshold_judged(text: str, wanted: str) -> None:
     assert reason(GopherQuality(), text) == wanted
+
+
+def test_gopher_quality_marks_counted_when_asked() -> None:
+    passes = ", ".join(PROSE[:49]) + " " + PROSE[49]  # 50 words with letters, 48 commas
+    assert reason(GopherQuality(), passes) == "keep"
+    assert reason(GopherQuality(count_marks=True), passes) == "few_alphabetic_words"
 
 
 def test_gopher_quality_english_lists_alone_drop_french() -> None:
@@ -225,11 +242,10 @@ def test_stage_thresholds_move_without_text(name: str) -> None:
     fields = {f.name for f in dataclasses.fields(stage)}
     assert stage.verdict_fields <= fields
     batch = pa.record_batch({"text": pa.array([FIVE, "", "x"], pa.large_string())})
-    strict = {
-        f: ("deu_Latn",) if f == "keep" else type(v)(0 for _ in v) if isinstance(v, tuple) else type(v)(0)
-        for f in stage.verdict_fields
-        for v in (getattr(stage, f),)
-    }
+    strict = {}
+    for field in stage.verdict_fields - {"keep"}:
+        value = getattr(stage, field)
+        strict[field] = (0,) * len(value) if isinstance(value, tuple) else type(value)(0)
     other = dataclasses.replace(stage, **strict)
     before, after = stage.measure(batch).scores, other.measure(batch).scores
     assert all(np.array_equal(before[k], after[k]) for k in before)
