@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from gristmill.documents.errors import StopError, UsageError
 from gristmill.pipelines.executors import make_executor, prepare_environment
 from gristmill.pipelines.pool import LocalPool
@@ -149,10 +150,10 @@ def test_pool_own_errors_fail_at_once_and_keep_their_exit_code(tmp_path, key, co
 
 
 def test_pool_task_timeout_kills_and_books(tmp_path):
-    with LocalPool(2, perform=PERFORM, task_timeout=0.3, attempts=2) as pool:
+    with LocalPool(2, perform=PERFORM, task_timeout=2, attempts=2) as pool:
         failures, done = run(pool, tmp_path, ["hang-1", "hangonce-1", "write-1"])
     assert [(f.key, f.attempts) for f in failures] == [("hang-1", 2)]
-    assert "task_timeout = 0.3 s" in failures[0].error
+    assert "task_timeout = 2 s" in failures[0].error
     assert done == ["hangonce-1", "write-1"]
     assert not any(alive(int(pid)) for pid, *_ in tries(tmp_path, "hang-1"))
 
