@@ -73,12 +73,13 @@ sources:
     paths: ["wet/*.wet.gz"]
     converter: plain
     removal_cap: 1
+    max_loss: 0.02
     stages: [language, gopher_quality, c4]
   notes:
     paths: ["books/notes.jsonl.zst"]
     converter: plain
     removal_cap: 1
-    max_loss: 1
+    max_loss: 0.5
   agent: {{paths: ["agent/*.jsonl.gz"], converter: trajectory, reader: {{text_field: null}}}}
 shared: [exact_duplicates, near_duplicates]
 mixture:

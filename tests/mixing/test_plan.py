@@ -96,10 +96,13 @@ def test_rows_and_locate_agree_everywhere(world):
 
 
 def test_rows_each_lane_reads_epochs_without_gaps_or_repeats(world):
-    # a lane shared by two stages (web and code at 64) goes on where the earlier stage stopped
-    plan = compiled(world)
+    # lanes shared by three stages (web and code at 64) go on where the earlier stage stopped
+    def edit(mapping):
+        mapping["stages"].append({**mapping["stages"][2], "name": "anneal", "max_epochs": 9})
+
+    plan = compiled(world, changed(world, edit))
     rows = plan.rows(0, plan.positions)
-    shared = {lane for lane in plan.stages[0].lanes if lane in plan.stages[2].lanes}
+    shared = set(plan.stages[0].lanes) & set(plan.stages[2].lanes) & set(plan.stages[3].lanes)
     assert len(shared) == 2
     for number, lane in enumerate(plan.lanes):
         mine = rows[rows[:, 3] == number]
@@ -120,6 +123,31 @@ def test_rows_blocks_hold_what_the_ledger_says(world):
             found = Counter(rows[low : low + size, 3].tolist())
             counts = plan.block_counts(k, b)[1].tolist()
             assert [found[lane] for lane in stage.lanes] == counts
+
+
+def test_blocks_have_orders_of_their_own(world):
+    plan = compiled(world)
+    orders = {
+        tuple(plan.block_order(stage, block).forward(np.arange(16)).tolist())
+        for stage, blocks in ((0, 7), (1, 1), (2, 2))
+        for block in range(blocks)
+    }
+    assert len(orders) == 10
+
+
+def test_slice_bounds_are_inclusive(world):
+    bounds = {"min_tokens": 40, "max_tokens": 45}
+
+    def edit(mapping):
+        mapping["slices"]["code"] = bounds
+        for stage in mapping["stages"]:
+            stage["max_epochs"] = 99
+
+    plan = compiled(world, changed(world, edit))
+    expected = [n for n in world[1]["tokens"].to_pylist() if 40 <= n <= 45]
+    assert {40, 45} <= set(expected)
+    assert plan.content["slices"]["code"]["documents"] == len(expected)
+    assert plan.content["slices"]["code"]["tokens"] == sum(expected)
 
 
 def test_stages_are_whole_steps_and_step_spans_tile_the_plan(world):
@@ -236,6 +264,7 @@ def test_token_in_two_slices_may_be_read_as_often_as_the_larger_cap_allows(world
 
     plan = compiled(world, changed(world, lambda m: edit(m, {"all": 1, "code": 6})))
     assert max(account(plan)["epochs_max"].to_pylist()) == 6
+    compiled(world, changed(world, lambda m: edit(m, {"all": 6, "code": 1})))
     with pytest.raises(
         UsageError, match=r"slice 'code' lacks.* other slices .* read some of it 1 "
     ):
