@@ -25,6 +25,9 @@ class ReadOptions:
     date_fields: tuple[str, ...] = ("date", "created")  # the first one present
     max_record_bytes: int = 64 << 20  # decoded; a larger record is a `too_large` loss
     max_faults: int = 1_000  # damaged records in a row after which a file is given up
+    # Of one compressed member above 256 KiB whose checksum fails: keep the records that lie more
+    # than 4 MiB before the first visible fault (they may hold wrong letters), or none.
+    salvage: bool = True
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -39,6 +42,9 @@ class ReadOptions:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 msg = f"reader.{name}: expected a whole number above 0, found {value!r}"
                 raise UsageError(msg)
+        if not isinstance(given.get("salvage", True), bool):
+            msg = f"reader.salvage: expected true or false, found {given['salvage']!r}"
+            raise UsageError(msg)
         dates = given.get("date_fields", ())
         names = [given.get(n, "") for n in ("id_field", "url_field")]
         names += [given.get("text_field") or "", *([dates] if isinstance(dates, str) else dates)]

@@ -23,7 +23,7 @@ from .frames import decode_frames
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
 from .sniff import PROBE, codec_of, foreign, kind_of
-from .stored import HOLD, Event, Stored
+from .stored import REACH, Event, Stored
 from .stream import Stream
 from .warc import Framed, frame_warc
 
@@ -143,11 +143,12 @@ def _unknown(stream: Stream) -> Framed:
 def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
     """Let items go once they are proven; what a fault casts doubt on becomes one loss.
 
-    In a member known to be corrupt the first damaged record shows where at the latest: from HOLD
+    In a member known to be corrupt the first damaged record shows where at the latest: from REACH
     bytes before it nothing of that member is let go.
     """
     held: deque[Framed] = deque()
     doubtful: int | None = None
+    looked: int | None = None  # the suspect member whose held records were looked through
     spoilt: Framed | None = None  # the loss that gathers the rest of a corrupt member
     for framed in _framed(stream, given):
         if isinstance(framed, int):
@@ -159,8 +160,10 @@ def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
             held.append(_merge(held, framed, doubtful))
         else:
             held.append(framed)
-            if stream.suspect is not None:
-                spoilt = _spoil(held, stream.suspect)
+            suspect = stream.suspect
+            if suspect is not None and (suspect != looked or _damaged(framed[1])):
+                spoilt = _spoil(held, suspect, salvage=given.salvage)
+                looked = suspect
         if spoilt is not None and doubtful is not None:
             held.append(spoilt)
             spoilt = None
@@ -172,15 +175,19 @@ def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
         yield item
 
 
+def _damaged(item: Item) -> bool:
+    return isinstance(item, Loss) and item.kind == "fault"
+
+
 def _span(item: Item) -> int:
     return item.span if isinstance(item, Skip) else item.locator.span
 
 
-def _spoil(held: deque[Framed], suspect: int) -> Framed | None:
-    """Gather what is held from HOLD bytes before the first damaged record of a corrupt member."""
+def _spoil(held: deque[Framed], suspect: int, *, salvage: bool) -> Framed | None:
+    """Gather what is held of a corrupt member: all, or from REACH bytes before its first fault."""
     for end, item in held:
-        if isinstance(item, Loss) and item.kind == "fault" and end > suspect:
-            first = max(suspect, end - item.locator.span - HOLD)
+        if end > suspect and (_damaged(item) or not salvage):
+            first = max(suspect, end - _span(item) - REACH) if salvage else suspect
             break
     else:
         return None

@@ -16,11 +16,12 @@ from typing import Self
 
 CHUNK = 1 << 20  # most bytes that one event carries
 HOLD = 256 << 10
-"""Decoded bytes before a visible fault that are not trusted, and the size above which a member is
-proven before its records leave. A flipped bit in deflate shows at once, within a block (30-60 KB of
-text), or in the checksum alone: copies of copies carry wrong letters on for megabytes. Records of a
-smaller member wait until it has closed well; proving a larger one costs a second inflate, 10-20 %
-of reading JSONL."""
+"""Decoded bytes up to which a member's records wait until it has closed well. A larger member is
+inflated twice, first to its checksum alone, which adds 10-20 % to reading JSONL."""
+REACH = 4 << 20
+"""Decoded bytes before the first visible fault of a corrupt larger member that are never trusted.
+No distance is safe: a wrong bit in deflate may only swap letters that later copies carry on, and in
+text of few words that stayed valid JSON for more than 256 KiB. Hence the option `salvage`."""
 _CACHE = 1 << 20  # bytes read from storage at once
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...documents.records import Locator
 from .account import ReadAccount
-from .stored import HOLD, Close, Event, Fault, Open, Proof
+from .stored import HOLD, REACH, Close, Event, Fault, Open, Proof
 
 _WINDOW = 1 << 20
 
@@ -54,7 +54,11 @@ class Stream:
         frontier = self.base + len(self.buf)
         if self._plain is not None or self._proven:
             return frontier
-        return max(self._closed, frontier - HOLD)
+        return self._doubtful(frontier)
+
+    def _doubtful(self, frontier: int) -> int:
+        """From where on a fault at `frontier` takes the open member's bytes with it."""
+        return max(self._closed, frontier - (HOLD if self.suspect is None else REACH))
 
     def fill(self, need: int) -> bool:
         """Make `need` bytes available; False when a fault or the end comes first."""
@@ -115,7 +119,7 @@ class Stream:
         self.fault = None
         frontier = self.base + len(self.buf)
         corrupt = fault.reason == "corrupt_member"
-        doubtful = max(self._closed, frontier - HOLD) if corrupt else frontier
+        doubtful = self._doubtful(frontier) if corrupt else frontier
         self._closed = frontier  # damage was booked; what follows is another member
         self._proven = False
         self.suspect = None
