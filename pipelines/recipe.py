@@ -56,7 +56,8 @@ class Recipe:
     root: Path
     sources: tuple[Source, ...]
     shared: tuple[Any, ...]  # Stage | GlobalUse
-    tokenizer: Path | None
+    tokenizer: Path | None  # None: our own
+    tokenizer_options: Mapping[str, Any]  # eos, bos: of mixing.encoder.load_encoder
     mixture: Mapping[str, Any] | None
     shard_bytes: int  # stored bytes per shard
     memory: int  # bytes per worker that a global round may plan for
@@ -122,7 +123,7 @@ def parse_recipe(text: str, *, folder: Path, root: Path | None, where: str) -> R
         _source(name, body, order, f"{where}: sources.{name}")
         for order, (name, body) in enumerate(sources.items())
     )
-    tokenizer = top.get("tokenizer")
+    tokenizer, tokenizer_options = _tokenizer(top.get("tokenizer"), folder, where)
     base = root if root is not None else folder / str(top.get("root", "."))
     if not base.is_dir():
         msg = f"{where}: root: no folder {base}; state it with --root"
@@ -132,13 +133,27 @@ def parse_recipe(text: str, *, folder: Path, root: Path | None, where: str) -> R
         root=base,
         sources=parsed,
         shared=_shared(top.get("shared") or [], tuple(s.name for s in parsed), f"{where}: shared"),
-        tokenizer=folder / str(tokenizer) if tokenizer else None,
+        tokenizer=tokenizer,
+        tokenizer_options=tokenizer_options,
         mixture=top.get("mixture"),
         shard_bytes=parse_bytes(top.get("shard_bytes", "256 MiB"), f"{where}: shard_bytes"),
         memory=parse_bytes(top.get("memory", "512 MiB"), f"{where}: memory"),
         partitions=top.get("partitions"),
         text=text,
     )
+
+
+def _tokenizer(value: Any, folder: Path, where: str) -> tuple[Path | None, dict[str, Any]]:
+    """A path relative to the recipe, or `{path, eos, bos}`."""
+    if value is None:
+        return None, {}
+    given = {"path": value} if isinstance(value, str) else value
+    options = _mapping(given, f"{where}: tokenizer", {"path", "eos", "bos"})
+    path = folder / str(options.pop("path", ""))
+    if not path.is_file():
+        msg = f"{where}: tokenizer: no file {path}; expected a tokenizer.json"
+        raise UsageError(msg)
+    return path, options
 
 
 def _mapping(value: Any, where: str, known: set[str] | None) -> dict[str, Any]:

@@ -35,6 +35,8 @@ FORMAT = 1
 class ScatterStep(Step):
     """`exchange/<stage>/0/<shard>.arrow`: the surveyed scores of the documents that are left."""
 
+    needs_all = True  # partitions follow from the documents of all shards
+
     def __init__(self, use: GlobalUse, after: Pass, through: list[Pass]) -> None:
         self.use = use
         self.after = after  # the pass that surveyed

@@ -106,18 +106,17 @@ class Run:
         """The tokenizer of the run."""
         from ..mixing.encoder import load_encoder
 
-        return load_encoder(self.recipe.tokenizer)
+        return load_encoder(self.recipe.tokenizer, **self.recipe.tokenizer_options)
 
     @cached_property
-    def tokenizer_identity(self) -> list[str]:
+    def tokenizer_identity(self) -> list[Any]:
         """Digest of the tokenizer file and the engine, without loading either."""
         from ..documents.fingerprint import file_digest
         from ..mixing.encoder import OWN
 
-        return [
-            file_digest(self.recipe.tokenizer or OWN),
-            *self.versions("fastokens", "tokenizers"),
-        ]
+        file = file_digest(self.recipe.tokenizer or OWN)
+        options = dict(self.recipe.tokenizer_options)
+        return [file, *self.versions("fastokens", "tokenizers"), options]
 
     @staticmethod
     def versions(*names: str) -> list[str]:
