@@ -19,6 +19,7 @@ test: .venv ## all tests but the cluster and the nightly ones (under 10 minutes)
 lint: .venv ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@mkdir -p build/types && ln -sfn ../.. build/types/gristmill
 	$(BIN)/mypy
 
 bench: .venv ## every measurement in benchmarks/, one after the other

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -45,12 +45,30 @@ class Measured:
 
 @runtime_checkable
 class Stage(Protocol):
-    """A frozen keyword-only dataclass; its fields are its whole configuration."""
+    """A frozen keyword-only dataclass; its fields are its whole configuration.
 
-    name: ClassVar[str]
-    revision: ClassVar[int]  # raised whenever the same fields would measure or judge otherwise
-    reasons: ClassVar[tuple[str, ...]]  # reasons[0] == "keep"
-    verdict_fields: ClassVar[frozenset[str]]  # thresholds: fields that `measure` never reads
+    The four properties are class variables of a stage as a rule.
+    """
+
+    @property
+    def name(self) -> str:
+        """As recipes and reports call it."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """Raised whenever the same fields would measure or judge otherwise."""
+        ...
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Names of the codes; reasons[0] == "keep"."""
+        ...
+
+    @property
+    def verdict_fields(self) -> frozenset[str]:
+        """Thresholds: the fields that `measure` never reads."""
+        ...
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Look at the text of `batch` (columns: `documents.schema.DOCUMENTS`)."""

@@ -78,7 +78,7 @@ class Run:
         own = which.stages[self.shards[shard].source]
         if which.applies is None or not self.covers(which.applies, shard):
             return own
-        return (Lookup.load(self, which.applies, shard), *own)  # type: ignore[return-value]
+        return (Lookup.load(self, which.applies, shard), *own)
 
     def covers(self, use: GlobalUse, shard: str) -> bool:
         """Whether a global stage covers the shard's source."""
