@@ -205,6 +205,7 @@ class MixStep(Step):
                 tokens_digests=digests,
                 tokenizer_digest=identity,
                 out=folder,
+                bos=bool(run.recipe.tokenizer_options.get("bos")),
             )
             made = sorted(p for p in (folder / plan).iterdir() if p.is_file())
             files = [f"plans/{plan}/{p.name}" for p in made]

@@ -158,7 +158,7 @@ class Store:
         target = self.root / name
         Path(f"{target}.json").unlink(missing_ok=True)
         temporary.replace(target)
-        write_whole(Path(f"{target}.run.json"), canonical(dict(run or {})))
+        write_whole(Path(f"{target}.run.json"), canonical(dict(run or {})), durable=False)
         body = {n: getattr(side, n) for n in Sidecar.__dataclass_fields__}
         body |= {"format": FORMAT, "self": value_digest(body)}
         write_whole(Path(f"{target}.json"), canonical(body))
@@ -228,12 +228,13 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write by temporary name, flush and rename: readers see the old file or the new one."""
+def write_whole(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write by temporary name and rename: readers see the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     with temporary.open("wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     temporary.replace(path)

@@ -90,7 +90,7 @@ def test_commit_killed_between_file_and_sidecar_is_not_done(tmp_path, monkeypatc
     store = Store(tmp_path)
     make(store, content=b"hello", fingerprint="f1")
 
-    def killed(path, content):
+    def killed(path, content, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gristmill.pipelines.store.write_whole", killed)
