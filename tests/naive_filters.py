@@ -150,7 +150,7 @@ def quality(data: bytes, stops: dict[str, tuple[str, ...]], bullets: str) -> dic
         "lines": len(lines),
         "bullet_lines": sum(chr(line[0].chars[0]) in bullets for line in lines),
         "ellipsis_lines": sum(ends_with_ellipsis(line) for line in lines),
-        "stop_words": max((len(folded & words) for words in lists), default=0),
+        "stop_words": min(4, max((len(folded & words) for words in lists), default=0)),
         "marks": sum(not is_word(t) and t.kind != "space" for t in items),
     }
 

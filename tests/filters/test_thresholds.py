@@ -11,7 +11,7 @@ import pytest
 from gristmill.documents.edits import apply_edits
 from gristmill.documents.errors import UsageError
 from gristmill.documents.stage import Stage, checked_measure, checked_verdict
-from gristmill.filters import STAGES, C4, FineWebQuality, GopherQuality, GopherRepetition
+from gristmill.filters import C4, STAGES, FineWebQuality, GopherQuality, GopherRepetition
 
 
 def reason(stage: Stage, text: str) -> str:
@@ -185,7 +185,7 @@ C4_PAGES = [
     (FIVE[15:], "few_sentences"),
     ("One two. Three four! Five six? Seven eight. Nine ten.", "keep"),
     ("One two. Three four! Five six? Seven eight. nine ten.", "few_sentences"),
-    ("一二三。四五六！七八九？十。百千万", "keep"),
+    ("一二三。四五六\uff01七八九\uff1f十。百千万", "keep"),
     (FIVE + "a Lorem Ipsum dolor", "lorem_ipsum"),
     (FIVE + "a lorem  ipsum dolor", "keep"),
     (FIVE + "if (x) { y }", "curly_bracket"),
@@ -257,6 +257,7 @@ def test_stage_thresholds_move_without_text(name: str) -> None:
     [
         (lambda: GopherQuality(max_bullet_lines=1.5), "max_bullet_lines"),
         (lambda: GopherQuality(min_words=-1), "min_words"),
+        (lambda: GopherQuality(min_stop_words=5), "min_stop_words"),
         (lambda: GopherQuality(stop_languages=("enf",)), "did you mean 'eng'"),
         (lambda: GopherRepetition(top_n_grams=(0.1, 0.2)), "top_n_grams"),
         (lambda: GopherRepetition(duplicate_n_grams=(0.1, 0.2, 0, 0, 0, float("nan"))), "nan"),
