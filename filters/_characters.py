@@ -5,7 +5,7 @@ versions and the same text must give the same scores everywhere. `ranges()` made
 14.0) and a test compares the two. The flat table costs 1.1 MB once; a text touches only the few
 cache lines of its own scripts. A two-level table was not needed.
 
-Classes (words are runs of 6, 7, 8, extended by 5; each 9 is a word of its own):
+Words are runs of NUMBER, LETTER and LATIN, extended by MARK; each UNSPACED is a word of its own.
 """
 
 from __future__ import annotations

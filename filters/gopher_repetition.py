@@ -1,9 +1,8 @@
 """Gopher's repetition rules: Rae et al. 2021, table A1 ("Repetition removal").
 
 Characters are code points, and fractions are of the whole text, as in datatrove 0.10.1; an n-gram
-has the characters of its words, the top ones a space between them besides. What differs:
-
-Of 743 web pages ours drops 109 and theirs 121, 103 of them the same (Jaccard 0.81).
+has the characters of its words, the top ones a space between them besides. Of 743 web pages ours
+drops 109 and theirs 121, 103 of them the same (Jaccard 0.81). What differs:
 
 - punctuation is no word (see `_kernels`), so n-grams run across it;
 - a top n-gram has to occur twice: datatrove counts one that occurs once, and drops a text of ten
