@@ -51,18 +51,20 @@ def head_end(data: bytes, at: int, limit: int) -> tuple[int, int]:
     return (crlf, crlf + 3) if crlf >= 0 else (-1, -1)
 
 
-def parse_head(data: bytes) -> tuple[int, dict[str, str], int]:
-    """Status, headers (names in lower case, the last of equal ones wins), start of the body.
+def parse_head(data: bytes, begin: int, stop: int) -> tuple[int, dict[str, str], int]:
+    """Of the response data[begin:stop]: status, headers, and where its body starts in `data`.
 
-    HttpError(`bad_http`) when there is no status line.
+    Header names are in lower case, the last of equal ones wins. HttpError(`bad_http`, detail) when
+    there is no status line.
     """
-    status = _STATUS.match(data)
+    status = _STATUS.match(data, begin, stop)
     if not status:
-        raise HttpError("bad_http", f"no status line but {data[:40]!r}")
-    end, start = head_end(data, 0, len(data))
+        raise HttpError("bad_http", f"no status line but {data[begin : min(stop, begin + 40)]!r}")
+    end, start = head_end(data, begin, stop - begin)
     if end < 0:
-        end = start = len(data)
-    return int(status[1]), headers_of(data[data.find(b"\n") + 1 : end]), start
+        end = start = stop
+    first = data.find(b"\n", begin, end) + 1
+    return int(status[1]), headers_of(data[first:end]) if first else {}, start
 
 
 def decode_body(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:

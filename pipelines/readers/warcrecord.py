@@ -51,15 +51,13 @@ def make_item(
         if not stated.startswith("application/http") and not data.startswith(b"HTTP/", begin):
             scheme = url.partition(":")[0].lower()
             return Skip(reason="dns" if scheme == "dns" else "not_http", span=locator.span)
-        content = data[begin:end]
         try:
-            status, coded, start = parse_head(content)
+            status, coded, start = parse_head(data, begin, end)
         except HttpError as error:
             return Loss(locator=locator, reason=error.args[0], detail=error.args[1])
         if status != 200:
             return Loss(locator=locator, reason="http_status", detail=str(status), kind="dropped")
-        begin, data = start, content
-        end = len(content)
+        begin = start
         content_type = coded.get("content-type", "")
         fields["status"] = status
         fields |= {k: coded[k] for k in _KEPT if k in coded}
