@@ -3,9 +3,9 @@
     stored bytes -> codec (members, frames) -> Stream (window, positions) -> framer -> hold -> out
 
 FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 143-163 MB/s
-here and 191-203 there, WARC 535-840 and 810-940. For that it stops without a word at an empty member or
-padding, reads a wrong Content-Length over the next record, loses records with LF header lines, and
-has no offsets inside a member.
+here and 191-203 there, WARC 535-840 and 810-940. For that it stops without a word at an empty
+member or padding, reads a wrong Content-Length over the next record, loses records with LF header
+lines, and has no offsets inside a member.
 """
 
 from __future__ import annotations
