@@ -30,6 +30,11 @@ class Commands(TyperGroup):
         except GristmillError as error:
             typer.echo(f"gristmill: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:  # the reader of a pipe went away; Typer ends quietly
+            raise
+        except OSError as error:  # a full disk, a folder that may not be written
+            typer.echo(f"gristmill: {error}", err=True)
+            raise typer.Exit(3) from None
         except KeyboardInterrupt:
             typer.echo("gristmill: interrupted; the same command goes on from here", err=True)
             raise typer.Exit(130) from None

@@ -26,15 +26,15 @@ def short(value: float | None) -> str:
         return UNKNOWN
     for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= scale:
-            return f"{value / scale:.3g} {unit}"
+            return f"{value / scale:#.3g}".rstrip(".") + f" {unit}"
     return f"{value:,.0f}"
 
 
-def share(part: float | None, whole: float | None) -> str:
+def share(part: float | None, whole: float | None, digits: int = 1) -> str:
     """A percentage; unknown or of nought is said so."""
     if part is None or whole is None:
         return UNKNOWN
-    return f"{part / whole:.1%}" if whole else "–"
+    return f"{part / whole:.{digits}%}" if whole else "–"
 
 
 def number(value: Any) -> str:
@@ -69,6 +69,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty: str =
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
 
 
+def without_noughts(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[list[str], list[list[Any]]]:
+    """The table without columns that hold nothing but nought."""
+    some = [i for i in range(len(columns)) if any(row[i] != 0 for row in rows)]
+    return [columns[i] for i in some], [[row[i] for i in some] for row in rows]
+
+
 def _percent(value: Any) -> bool:
     return isinstance(value, str) and (value.endswith("%") or value in {"–", ""})
 
@@ -86,7 +94,7 @@ def funnel(rows: Sequence[tuple[str, Sequence[int | None]]], units: Sequence[str
         parts.append(f'<text class="head" x="{LABEL + p * PANEL}" y="16">{escape(unit)}</text>')
     for i, (label, amounts) in enumerate(rows):
         y = TOP + ROW * i
-        parts.append(f'<text class="label" x="0" y="{y + 14}">{escape(_clip(label))}</text>')
+        parts.append(f'<text class="label" x="0" y="{y + 15}">{escape(_clip(label))}</text>')
         for p, amount in enumerate(amounts):
             whole, before = rows[0][1][p], rows[max(0, i - 1)][1][p]
             x = LABEL + p * PANEL
@@ -107,18 +115,20 @@ def funnel(rows: Sequence[tuple[str, Sequence[int | None]]], units: Sequence[str
     return "".join([*parts, "</svg>"])
 
 
-def bars(rows: Sequence[tuple[str, int]], unit: str) -> str:
-    """Plain horizontal bars with their numbers."""
+def bars(rows: Sequence[tuple[str, int]], about: str) -> str:
+    """Plain horizontal bars with their numbers; `about` is read out in place of the picture."""
     most = max((v for _, v in rows), default=0)
     height = ROW * len(rows) + 4
-    parts = [f'<svg viewBox="0 0 720 {height}" role="img" aria-label="{escape(unit)}">']
+    parts = [
+        f'<svg style="max-width: 720px" viewBox="0 0 720 {height}" role="img" aria-label="{escape(about)}">'
+    ]
     for i, (label, value) in enumerate(rows):
         y = ROW * i
         size = 380 * value / most if most else 0
         parts.append(
             f'<text class="label" x="0" y="{y + 15}">{escape(_clip(label))}</text>'
             f'<rect class="bar" x="{LABEL}" y="{y + 2}" width="{max(size, 0.5):.1f}" height="17"/>'
-            f'<text class="value" x="{LABEL + size + 8:.1f}" y="{y + 15}">{value:,} {escape(unit)}</text>'
+            f'<text class="value" x="{LABEL + size + 8:.1f}" y="{y + 15}">{value:,}</text>'
         )
     return "".join([*parts, "</svg>"])
 

@@ -69,7 +69,14 @@ def records(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return "nothing"
     columns = list(rows[0])
-    return table(columns, [[row.get(c) for c in columns] for row in rows])
+    return table(columns, [[_short(row.get(c)) for c in columns] for row in rows])
+
+
+def _short(value: Any) -> Any:
+    """A value that fits a cell: nothing for None, `key value` pairs for a mapping."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {v}" for k, v in value.items())
+    return "" if value is None else value
 
 
 def outline(value: Any, indent: int = 0) -> str:

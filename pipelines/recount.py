@@ -54,7 +54,7 @@ def check_read(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterator
         "SELECT count(*), coalesce(sum(strlen(text)), 0)::BIGINT, "
         "coalesce(sum(locator.span), 0)::BIGINT, count(*) FILTER (source <> ?) FROM read_parquet(?)",
         [source, str(run.store.path(name))],
-    ).fetchone()
+    ).fetchall()[0]
     told = (counts["documents"], counts["text_bytes"], counts["record_bytes"], 0)
     units = ("documents", "text bytes", "decoded bytes in records", "documents of another source")
     for unit, a, b in zip(units, told, found or (), strict=True):
@@ -73,7 +73,7 @@ def check_read(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterator
         "SELECT count(*) FROM (SELECT id, strlen(text) AS size FROM read_parquet(?)) AS d "
         "FULL JOIN read_parquet(?) AS r ON d.id = r.id WHERE d.size IS DISTINCT FROM r.bytes",
         [str(run.store.path(name)), str(run.store.path(attributes("read", shard)))],
-    ).fetchone()
+    ).fetchall()[0]
     if wrong and wrong[0]:
         yield attributes("read", shard), f"{wrong[0]:,} rows differ in id or bytes from {name}"
 
@@ -123,7 +123,7 @@ def _read_flow(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> dict[Key
             str(run.store.path(attributes("read", shard))),
             str(run.store.path(accounts("read", shard))),
         ],
-    ).fetchone()
+    ).fetchall()[0]
     return {("read", "", "kept", ""): list(row or (0, 0, 0))}
 
 
@@ -193,7 +193,9 @@ def _sums(stages: list[dict[str, Any]]) -> Iterator[str]:
 
         yield account("in", "''", f"c{i} IS NOT NULL", i - 1)
         yield account("kept", "''", f"c{i} = 0", i)
-        yield account("dropped", f"{_list(about['reasons'])}[c{i} + 1]", f"c{i} > 0", i)
+        yield account(
+            "dropped", f"coalesce({_list(about['reasons'])}[c{i} + 1], '?')", f"c{i} > 0", i
+        )
         for k, reason in enumerate(about["edit_reasons"] or ()):
             for name, size, tokens in (
                 ("stripped", f"cut{i}_{k}", f"greatest(-delta{i}_{k}, 0)"),
@@ -231,7 +233,7 @@ def _rows(
         (account, "tokens left", f"t_end IS DISTINCT FROM (CASE WHEN {alive} THEN t{n} END)")
     )
     counts = ", ".join(f"count(*) FILTER ({where})" for _, _, where in checks)
-    found = con.execute(f"SELECT {counts}, count(*) FROM d").fetchone() or ()  # noqa: S608
+    found = con.execute(f"SELECT {counts}, count(*) FROM d").fetchall()[0]  # noqa: S608
     for (file, what, _), number in zip(checks, found[:-1], strict=True):
         if number:
             yield file, f"pass {which.name}, {what}: {number:,} rows"
@@ -262,7 +264,7 @@ def check_corpus(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterat
     files = [attributes(last, shard), accounts(last, shard), corpus]
     row = con.execute(
         query, [*(str(run.store.path(f)) for f in files), special, special]
-    ).fetchone()
+    ).fetchall()[0]
     con.unregister("encoded")
     strangers, longer, size, lost, off, count = row or (0, 0, 0, 0, 0, 0)
     where = f"stage corpus, source {source}"

@@ -12,7 +12,7 @@ import duckdb
 
 from ..ledger.balance import imbalances
 from ..ledger.writer import connect
-from .charts import bars, escape, funnel, share, short, table
+from .charts import bars, escape, funnel, share, short, table, without_noughts
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --quiet: #66707a; --line: #dde1e5;
@@ -26,7 +26,7 @@ h1 { font-size: 26px; margin: 0 0 2px } h2 { font-size: 18px; margin: 42px 0 8px
 h3 { font-size: 15px; margin: 22px 0 6px }
 p { margin: 6px 0 } .quiet, .unknown { color: var(--quiet) } .good { color: var(--good) }
 .bad { color: var(--bad) } code { font: 13px ui-monospace, "DejaVu Sans Mono", monospace }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(180px, 1fr)); gap: 12px;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px;
   margin: 22px 0 }
 .tile { border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px }
 .tile b { display: block; font-size: 22px; font-weight: 600 }
@@ -34,7 +34,7 @@ p { margin: 6px 0 } .quiet, .unknown { color: var(--quiet) } .good { color: var(
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums }
 th { text-align: left; font-weight: 600; color: var(--quiet) }
-th, td { padding: 4px 16px 4px 0; border-bottom: 1px solid var(--line); white-space: nowrap }
+th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); white-space: nowrap }
 .n { text-align: right }
 svg { display: block; width: 100%; max-width: 1000px; margin: 10px 0 14px }
 svg text { font-size: 13px; fill: var(--ink) } svg .head, svg .part { fill: var(--quiet) }
@@ -88,10 +88,10 @@ def _head(con: duckdb.DuckDBPyConnection) -> str:
     tiles = [
         (short(stored), "bytes stored"),
         (short(decoded), "bytes decoded"),
-        (f"{short(last[0])} of {short(first[0])}", "documents left"),
-        (f"{short(last[2])} of {short(first[2])}", "tokens left"),
-        (f"{faults:,}", f"faults, {short(damaged)} decoded bytes ({share(damaged, decoded)})"),
-        (f"{shards:,}", f"shards read, {aside:,} booked and not read"),
+        (short(last[0]), f"documents left, of {short(first[0])}"),
+        (short(last[2]), f"tokens left, of {short(first[2])}"),
+        (f"{faults:,}", f"faults took {short(damaged)} bytes ({share(damaged, decoded, 2)})"),
+        (f"{shards:,}", f"shards read, {aside:,} only booked"),
     ]
     boxes = "".join(
         f'<div class="tile"><b>{escape(a)}</b><span>{escape(b)}</span></div>' for a, b in tiles
@@ -118,14 +118,14 @@ def _funnel(con: duckdb.DuckDBPyConnection) -> str:
     )
     shown = [r for i, r in enumerate(rows) if i == 0 or any(r[k] for k in (3, 5, 6, 7, 9, 10, 11))]
     picture = funnel([(r[1], (r[2], r[4], r[8])) for r in shown], UNITS)
-    columns = ["pass", "stage", "documents left", "dropped", "bytes left", "dropped", "stripped",
-               "added", "tokens left", "dropped", "stripped", "added"]  # fmt: skip
+    columns = ["pass", "stage", "documents", "dropped", "bytes", "dropped", "stripped",
+               "added", "tokens", "dropped", "stripped", "added"]  # fmt: skip
     quiet = len(rows) - len(shown)
     note = f"; {quiet} stages that changed nothing stand in the table alone" if quiet else ""
     return (
         "<h2>The funnel</h2>\n"
         f'<p class="quiet">What is left after each stage, over all sources{note}.</p>\n'
-        f"{picture}\n{table(columns, rows)}"
+        f"{picture}\n{table(*without_noughts(columns, rows))}"
     )
 
 
@@ -178,7 +178,7 @@ def _sources(con: duckdb.DuckDBPyConnection) -> str:
         """,
     )
     shown = [
-        [s, stored, decoded, share(hurt, decoded), f"{limit:.1%}", n, kept, share(kept, n), size, tokens]
+        [s, stored, decoded, share(hurt, decoded, 2), f"{limit:.2%}", n, kept, share(kept, n), size, tokens]
         for s, stored, decoded, hurt, limit, n, kept, size, tokens in rows
     ]  # fmt: skip
     columns = ["source", "stored bytes", "decoded bytes", "damaged", "allowed", "documents",
@@ -238,7 +238,7 @@ def _clusters(con: duckdb.DuckDBPyConnection) -> str:
         parts.append(
             f'<h3>{escape(stage)}</h3>\n<p class="quiet">{found:,} clusters; {gone:,} documents '
             "removed, each with a kept witness. Clusters by number of documents:</p>\n"
-            + bars([(str(r[0]), r[1]) for r in rows], "clusters")
+            + bars([(str(r[0]), r[1]) for r in rows], "clusters by number of documents")
         )
     if len(parts) == 1:
         parts.append('<p class="quiet">None were found, or none were looked for.</p>')

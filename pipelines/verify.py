@@ -11,6 +11,7 @@ A part whose files are damaged is named under (a) and left out of the parts afte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import GristmillError, UsageError
-from ..documents.fingerprint import file_digest
+from ..documents.fingerprint import canonical, file_digest
 from ..ledger.balance import imbalances
 from ..ledger.writer import connect, fill
 from . import recount
@@ -143,7 +144,7 @@ def _file(store: Store, name: str, there: set[str]) -> str | None:
         side = store.sidecar(name)
     except GristmillError as error:
         return str(error)
-    if side is None:
+    if side is None or not _as_written(store.path(f"{name}.json")):
         return f"its sidecar {name}.json is damaged; run again to make it anew"
     if side.file != name:
         return f"its sidecar is that of {side.file}"
@@ -155,6 +156,12 @@ def _file(store: Store, name: str, there: set[str]) -> str | None:
             f"{side.digest}; delete it and run again"
         )
     return None
+
+
+def _as_written(path: Path) -> bool:
+    """Whether JSON stands in the one form in which we write it: `\\u00E9` is not `\\u00e9`."""
+    data = path.read_bytes()
+    return canonical(json.loads(data)) == data
 
 
 def check_chain(run: Run, damaged: Iterable[str] = ()) -> Iterator[Problem]:
@@ -274,12 +281,12 @@ def check_decisions(run: Run, bad: set[str]) -> Iterator[Problem]:
 
 def check_ledger(run: Run, bad: set[str]) -> Iterator[Problem]:
     """Balances of the accounts as the sidecars have them, and whether the ledger has the same."""
+    yield from _told(_plan_problems(run), "plans/current.json")
     try:
         tables = collect(run)
         fresh = connect()
         fill(fresh, tables)
         yield from (Problem(LEDGER, str(row)) for row in imbalances(fresh))
-        yield from _plan_problems(run)
         held = run.store.path(LEDGER)
         if held.is_file():
             fresh.execute(f"ATTACH '{str(held).replace(chr(39), chr(39) * 2)}' AS held (READ_ONLY)")
@@ -287,7 +294,7 @@ def check_ledger(run: Run, bad: set[str]) -> Iterator[Problem]:
                 differ = fresh.execute(
                     f"SELECT count(*) FROM ((FROM {table} EXCEPT ALL FROM held.{table}) "  # noqa: S608
                     f"UNION ALL (FROM held.{table} EXCEPT ALL FROM {table}))"
-                ).fetchone()
+                ).fetchall()[0]
                 if differ and differ[0]:
                     yield Problem(
                         LEDGER, f"table {table}: {differ[0]:,} rows are not those of the sidecars"
@@ -298,7 +305,7 @@ def check_ledger(run: Run, bad: set[str]) -> Iterator[Problem]:
             yield Problem(LEDGER, f"the books cannot be made: {error}")
 
 
-def _plan_problems(run: Run) -> Iterator[Problem]:
+def _plan_problems(run: Run) -> Iterator[recount.Told]:
     """The plan's catalogue against the token shards that it was compiled from."""
     plan = current_plan(run)
     if plan is None:
@@ -312,6 +319,6 @@ def _plan_problems(run: Run) -> Iterator[Problem]:
         tokens = int(mine[:, 2].sum(dtype=np.int64))
         told = side.counts["text_tokens"] + side.counts["special_tokens"]
         if tokens != told:
-            yield Problem(where, f"shard {shard}: {tokens:,} tokens to choose from, {told:,} in the token shard ({tokens - told:+,})")  # fmt: skip
+            yield (where, f"shard {shard}: {tokens:,} tokens to choose from, {told:,} in the token shard ({tokens - told:+,})")  # fmt: skip
         if shard in held and held[shard] != side.digest:
-            yield Problem(where, f"shard {shard}: compiled from other tokens than stand there now")
+            yield (where, f"shard {shard}: compiled from other tokens than stand there now")

@@ -1,0 +1,89 @@
+"""Status from sidecars alone: of a whole run, and of one that was cut off."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from gristmill.documents.errors import UsageError
+from gristmill.pipelines.run import open_run
+from gristmill.pipelines.status import render, status
+from gristmill.pipelines.tasks import steps_of
+
+
+def by_step(found):
+    return {s["step"]: s for s in found["steps"]}
+
+
+@pytest.fixture
+def copy(small_run, tmp_path):
+    return shutil.copytree(small_run, tmp_path / "run")
+
+
+def test_status_whole_run_is_complete(small_run):
+    found = status(open_run(small_run))
+    assert found["complete"]
+    assert found["failed"] == []
+    assert [s["step"] for s in found["steps"]] == [s.name for s in steps_of(open_run(small_run))]
+    assert all(s["left"] == 0 and s["done"] for s in found["steps"])
+    read = by_step(found)["read"]
+    assert read["done"] == found["shards"]
+    assert read["documents"] > by_step(found)["corpus"]["documents"] > 0
+    assert read["peak_rss_bytes"] > 50 << 20
+    assert 0 < read["mb_per_second"] < 10_000
+    assert {"language", "c4", "near_duplicates"} <= {s["stage"] for s in found["stages"]}
+
+
+def test_status_reads_no_data_file(copy):
+    for path in copy.rglob("*"):
+        if path.suffix in {".parquet", ".arrow", ".bin", ".npy"}:
+            size = path.stat().st_size
+            path.write_bytes(bytes(size))  # the size is all that it looks at
+    assert status(open_run(copy))["complete"]
+
+
+def test_status_of_a_run_cut_off_in_the_middle(copy):
+    for folder in ("exchange", "decisions", "attributes/exact_duplicates", "corpus", "tokens"):
+        shutil.rmtree(copy / folder)
+    found = status(open_run(copy))
+    steps = by_step(found)
+    assert not found["complete"]
+    assert steps["pass-base"]["left"] == 0
+    assert steps["scatter-exact_duplicates"]["left"] == found["shards"]
+    assert steps["corpus"]["done"] == 0
+    assert steps["round-near_duplicates-candidates"]["left"] is None  # not known yet
+    assert steps["corpus"]["documents"] is None
+    assert "unknown" in render(found)
+    assert "not complete" in render(found)
+
+
+def test_status_names_the_shard_that_failed(copy):
+    shard = min(open_run(copy).shards)
+    for path in copy.glob(f"attributes/base/{shard}.parquet*"):
+        path.unlink()
+    found = status(open_run(copy))
+    assert found["failed"] == [{"shard": shard, "step": "pass-base"}]
+    assert f"failed: {shard} at pass-base" in render(found)
+    assert by_step(found)["pass-base"]["left"] == 1
+
+
+def test_status_of_a_run_that_waits_names_no_failure(copy):
+    for folder in ("corpus", "tokens", "plans"):
+        shutil.rmtree(copy / folder)
+    found = status(open_run(copy))
+    assert found["failed"] == []
+    assert not found["complete"]
+
+
+def test_status_without_facts_shows_blanks(copy):
+    for path in copy.rglob("*.run.json"):
+        path.unlink()
+    found = status(open_run(copy))
+    assert found["complete"]
+    assert by_step(found)["read"]["mb_per_second"] is None
+    assert "unknown" in render(found)  # peak memory
+
+
+def test_status_of_no_run_is_wrong_use(tmp_path):
+    with pytest.raises(UsageError, match="no folder"):
+        open_run(tmp_path / "none")
