@@ -110,7 +110,8 @@ class Dealer:
                 break
             number += 1
         (folder / "results").mkdir()
-        ranks = ranks_for(len(keys), self._array_limit())
+        limit = self._array_limit()
+        ranks = ranks_for(len(keys), min(limit, self.options.max_ranks or limit))
         deal = {
             "run_dir": str(run_dir),
             "step": step,

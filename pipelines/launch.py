@@ -21,7 +21,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, ClassVar
+from types import UnionType
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import datatrove.executor.ray
 from datatrove.executor.ray import RayPipelineExecutor, RayTaskManager
@@ -41,10 +42,13 @@ _log = logging.getLogger(__name__)
 def make(name: str, workers: int | None, options: Mapping[str, Any]) -> Executor:
     """Return the executor `slurm` or `ray`; UsageError for an unknown option."""
     fields = SlurmOptions if name == "slurm" else RayOptions
-    known = {field.name for field in dataclasses.fields(fields)}
-    for key in options:
+    known = get_type_hints(fields)
+    for key, value in options.items():
         if key not in known:
             msg = f"executor {name}: unknown option {key!r}{did_you_mean(key, known)}"
+            raise UsageError(msg)
+        if not _fits(value, known[key]):
+            msg = f"executor {name}: option {key}: found {value!r}, expected {known[key]}"
             raise UsageError(msg)
     if workers is not None and workers < 1:
         msg = f"workers: found {workers}, expected 1 or more"
@@ -54,18 +58,31 @@ def make(name: str, workers: int | None, options: Mapping[str, Any]) -> Executor
     return RayExecutor(workers, RayOptions(**options))
 
 
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether `value` is of the (perhaps united) type `hint`; an int is a good float."""
+    kinds = [get_origin(kind) or kind for kind in (get_args(hint) if _is_union(hint) else (hint,))]
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, tuple(kinds)) or (isinstance(value, int) and float in kinds)
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in {Union, UnionType}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class SlurmOptions:
     """What a job asks of Slurm; the fields are those of sbatch."""
 
     partition: str | None = None  # None: the cluster's default
-    time: str = "24:00:00"  # HH:MM:SS for one array task
+    time: str | int = "24:00:00"  # HH:MM:SS for one array task, or seconds: YAML reads 24:00:00 so
     cpus_per_task: int = 1
     mem_per_cpu_gb: int = 2
     qos: str | None = None
     venv_path: str | None = None  # an `activate` script; None: of the running interpreter's venv
     sbatch_args: Mapping[str, str] = dataclasses.field(default_factory=dict)
     max_array_size: int | None = None  # None: the cluster's own MaxArraySize
+    max_ranks: int | None = None  # at most so many ranks per call: fewer starts, coarser shares
     task_timeout: float | None = None  # seconds, see LocalPool
     perform: str = PERFORM
 
@@ -77,6 +94,7 @@ class RayOptions:
     address: str = "auto"  # host:port, "auto" for the cluster of this node, "local" to start one
     cpus_per_task: int = 1
     mem_per_cpu_gb: float = 2
+    max_ranks: int | None = None  # at most so many ranks per call: fewer starts, coarser shares
     task_timeout: float | None = None  # seconds, see LocalPool
     perform: str = PERFORM
 
@@ -146,7 +164,7 @@ class SlurmExecutor(Dealer):
                 array = _Array(
                     [Deal(str(folder), die_with_actor=False)],
                     tasks=ranks,
-                    time=options.time,
+                    time=_hours(options.time),
                     partition=options.partition or _default_partition(),
                     cpus_per_task=options.cpus_per_task,
                     mem_per_cpu_gb=options.mem_per_cpu_gb,
@@ -205,6 +223,13 @@ def _queue(job: str) -> list[tuple[str, str]]:
 
 def _slurm(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _hours(time: str | int) -> str:
+    """Turn seconds into the HH:MM:SS of sbatch; a text is already what sbatch takes."""
+    if isinstance(time, str):
+        return time
+    return f"{time // 3600:02}:{time // 60 % 60:02}:{time % 60:02}"
 
 
 def _default_partition() -> str:

@@ -6,8 +6,9 @@ import subprocess
 import time
 
 import pytest
+import yaml
 
-from gristmill.documents.errors import StopError
+from gristmill.documents.errors import StopError, UsageError
 from gristmill.pipelines.executors import make_executor
 
 TASKS = {"perform": "pool_tasks:perform"}
@@ -71,6 +72,28 @@ def test_slurm_job_that_can_never_start_stops_and_leaves_the_queue(slurm_cluster
 def test_slurm_more_memory_than_any_node_is_refused(slurm_cluster, tmp_path):
     with pytest.raises(StopError, match="refused"):
         run(slurm_cluster, tmp_path, ["write-1"], mem_per_cpu_gb=500)
+
+
+def test_slurm_time_in_seconds_is_what_yaml_makes_of_it(slurm_cluster, tmp_path):
+    assert yaml.safe_load("26:01:05") == 93665
+    assert run(slurm_cluster, tmp_path, ["write-1"], time=93665)[0] == []
+    script = tmp_path / "launch" / "s-1" / "datatrove" / "launch_script.slurm"
+    assert "--time=26:01:05\n" in script.read_text()
+
+
+def test_slurm_max_ranks_deals_all_keys_to_fewer(slurm_cluster, tmp_path):
+    keys = [f"write-{i}" for i in range(5)]
+    assert run(slurm_cluster, tmp_path, keys, max_ranks=1)[:2] == ([], keys)
+    results = tmp_path / "launch" / "s-1" / "results"
+    assert [path.name for path in results.iterdir()] == ["00000.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"mem_per_cpu_gb": "two"}, {"partition": 3}, {"cpus_per_task": True}]
+)
+def test_slurm_option_of_a_wrong_type_is_wrong_use(slurm_cluster, wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        make_executor("slurm", None, wrong)
 
 
 def test_slurm_unknown_partition_stops(slurm_cluster, tmp_path):
