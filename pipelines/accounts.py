@@ -27,7 +27,7 @@ from .columns import edits_from, schema_meta
 from .flow import Flow
 from .passes import Pass, attributes
 from .steps import Counts, Facts, Step
-from .texts import ShardTexts
+from .texts import ShardTexts, edits_of
 
 if TYPE_CHECKING:
     from .run import Run
@@ -227,7 +227,8 @@ class _ShardAccount:
                 continue
             so_far = wanted & (edits.reasons <= reason)
             changed = np.unique(edits.rows[mine])
-            after = apply_edits(text, pick(edits, so_far)).take(pa.array(changed))
+            mended = edits_of(pick(edits, so_far), changed)
+            after = apply_edits(text.take(pa.array(changed)), mended)
             counted = self._run.encoder.count(after)
             deltas[changed, reason] = counted - last[changed]
             last[changed] = counted

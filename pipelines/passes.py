@@ -219,9 +219,10 @@ def _annotate_group(
             late[f"{stage.name}.edits"] = edits_column(edits, rows, alive)
             np.add.at(size, edits.rows, edits.inserted() - edits.lengths)
             late[f"{stage.name}.bytes"] = pa.array(size, mask=~alive)
-        late[f"{stage.name}.evidence"] = pa.array(
-            [known.notes.get(r) if a else None for r, a in enumerate(alive)], pa.string()
-        )
+        notes: list[str | None] = [None] * rows
+        for row, note in known.notes.items():
+            notes[row] = note if alive[row] else None
+        late[f"{stage.name}.evidence"] = pa.array(notes, pa.string())
         cut = alive & (judged != 0)
         by[cut] = i + 1
         alive &= ~cut

@@ -7,13 +7,15 @@ files of a shard. A group holds at most 8 MiB of text (a longer document stands 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..documents.edits import Edits, apply_edits
+from ..documents.edits import Edits, apply_edits, pick
 from .columns import edits_from, schema_meta
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class ShardTexts:
         self.groups = self._documents.num_row_groups
         self.bytes_read = 0  # text bytes taken from documents
         self._held: tuple[int, int, pa.LargeStringArray] | None = None
+        self._narrow: tuple[int, pa.Table] | None = None
 
     def rows(self, group: int) -> int:
         """Documents in a row group."""
@@ -49,17 +52,33 @@ class ShardTexts:
     def group(self, group: int) -> pa.LargeStringArray:
         """All texts of a row group; dropped rows included."""
         if self._held is None or self._held[:2] != (group, 0):
-            column = self._documents.read_row_group(group, columns=["text"]).column(0)
-            text = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-            if isinstance(text, pa.ChunkedArray):
-                text = pa.concat_arrays(text.chunks) if text.num_chunks else pa.array([], text.type)
-            self.bytes_read += text.nbytes
-            for file, about in self._edits:
-                name = f"{about['name']}.edits"
-                lists = file.read_row_group(group, columns=[name]).column(0).combine_chunks()
-                text = apply_edits(text, edits_from(lists, about))
+            text = self.raw(group)
+            for edits in self._recorded(group):
+                text = apply_edits(text, edits)
             self._held = (group, 0, text)
         return self._held[2]
+
+    def raw(self, group: int) -> pa.LargeStringArray:
+        """All texts of a row group as they were read."""
+        column = self._documents.read_row_group(group, columns=["text"]).column(0)
+        text = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(text, pa.ChunkedArray):
+            text = pa.concat_arrays(text.chunks) if text.num_chunks else pa.array([], text.type)
+        self.bytes_read += text.nbytes
+        return text
+
+    def some(self, raw: pa.LargeStringArray, group: int, rows: np.ndarray) -> pa.LargeStringArray:
+        """Some rows of a group, ascending and distinct; only these are edited, not all of `raw`."""
+        text = raw.take(pa.array(rows))
+        for edits in self._recorded(group):
+            text = apply_edits(text, edits_of(edits, rows))
+        return text
+
+    def _recorded(self, group: int) -> Iterator[Edits]:
+        for file, about in self._edits:
+            name = f"{about['name']}.edits"
+            lists = file.read_row_group(group, columns=[name]).column(0).combine_chunks()
+            yield edits_from(lists, about)
 
     def _edited(self, group: int, pending: list[Edits]) -> pa.LargeStringArray:
         """The group's texts with further edits made one after the other; holds the latest."""
@@ -78,7 +97,9 @@ class ShardTexts:
         self, group: int, rows: np.ndarray, pending: list[Edits], *, with_text: bool
     ) -> pa.RecordBatch:
         """Some rows of a group as a batch for a stage; without text `text` is empty strings."""
-        table = self._documents.read_row_group(group, columns=NARROW)
+        if self._narrow is None or self._narrow[0] != group:
+            self._narrow = (group, self._documents.read_row_group(group, columns=NARROW))
+        table = self._narrow[1]
         everything = len(rows) == table.num_rows
         if with_text:
             text: pa.Array = self._edited(group, pending)
@@ -90,6 +111,14 @@ class ShardTexts:
         table = table.add_column(1, pa.field("text", pa.large_string(), nullable=False), text)
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def edits_of(edits: Edits, rows: np.ndarray) -> Edits:
+    """The edits of some rows (ascending, distinct), renumbered by their place in `rows`."""
+    place = np.searchsorted(rows, edits.rows)
+    inside = place < len(rows)
+    inside[inside] = rows[place[inside]] == edits.rows[inside]
+    return replace(pick(edits, inside), rows=place[inside])
 
 
 class Texts:
@@ -121,7 +150,9 @@ class Texts:
             ):
                 j += 1
             local = row[order[i:j]].astype(np.int64) - starts[group]
-            pieces.append(self._group(number, texts, group).take(pa.array(local)))
+            distinct, place = np.unique(local, return_inverse=True)
+            found = texts.some(self._group(number, texts, group), group, distinct)
+            pieces.append(found.take(pa.array(place)))
             i = j
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
@@ -142,7 +173,7 @@ class Texts:
     def _group(self, number: int, texts: ShardTexts, group: int) -> pa.LargeStringArray:
         at = (number, group)
         if at not in self._groups:
-            self._groups[at] = texts.group(group)
+            self._groups[at] = texts.raw(group)
             while len(self._groups) > self.KEEP:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(at)
