@@ -141,13 +141,29 @@ def _one_step(
     if not todo:
         return
     started = time.perf_counter()
-    failures = executor.run(run.store.root, step.name, todo, progress=lambda _key: None)
+    failures = executor.run(run.store.root, step.name, todo, progress=_Progress(step.name, todo))
     seconds = time.perf_counter() - started
     still = [k for k in todo if not step.is_done(run, k)]
     made[step.name] = len(todo) - len(still)
     say(f"{step.name}: {made[step.name]} made, {kept[step.name]} kept, {seconds:.1f} s")
     if still:
         _book_failures(run, step, still, {f.key: f for f in failures}, say)
+
+
+class _Progress:
+    """A line that counts up, on terminals only."""
+
+    def __init__(self, step: str, keys: list[str]) -> None:
+        self._step = step
+        self._left = len(keys)
+        self._all = len(keys)
+
+    def __call__(self, _key: str) -> None:
+        self._left -= 1
+        if sys.stderr.isatty():
+            end = "\r" if self._left else "\r\033[K"
+            sys.stderr.write(f"{self._step}: {self._all - self._left} of {self._all}{end}")
+            sys.stderr.flush()
 
 
 def _book_failures(

@@ -22,7 +22,7 @@ FOLDERS = (
 
 
 def prune(run: Run) -> list[str]:
-    """Remove what is left over; returns the names of the files that went."""
+    """Remove what is left over; returns the names of the outputs that went."""
     wanted: set[str] = set()
     for step in steps_of(run):
         for key in step.keys(run):
@@ -36,6 +36,7 @@ def prune(run: Run) -> list[str]:
                 path.unlink()
                 gone.append(name)
     _plans(run, gone)
+    shutil.rmtree(run.store.path("launch"), ignore_errors=True)  # logs of tasks that all went well
     for folder in FOLDERS:
         for path in sorted(run.store.path(folder).rglob("*"), reverse=True):
             if path.is_dir() and not any(path.iterdir()):
