@@ -7,7 +7,7 @@ found something; 2 wrong use; 3 the run cannot go on; 130 interrupted.
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +53,7 @@ mix = typer.Typer(help="Look at a compiled training plan.", **_PLAIN)
 app.add_typer(mix, name="mix")
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """How rows are printed."""
 
     table = "table"
@@ -62,7 +62,7 @@ class Format(str, Enum):
     parquet = "parquet"
 
 
-class ExecutorName(str, Enum):
+class ExecutorName(StrEnum):
     """Who does the work."""
 
     local = "local"
@@ -72,12 +72,33 @@ class ExecutorName(str, Enum):
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan folder, or a run folder.")]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SHARD", help="Go on without a shard; its loss is booked. May be repeated."
+    ),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="An option of the executor. May be repeated."),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Sums by columns of the flow: pass, stage, source, dump, language, account, reason.",
+    ),
+]
+Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="Any query of the ledger.")]
+To = Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Tasks at a time; default: all CPUs.")]
 
 
 @app.callback(invoke_without_command=True)
-def face(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:  # fmt: skip
+def face(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     if version:
         from . import __version__
 
@@ -107,14 +128,16 @@ def run(
     executor: Annotated[ExecutorName, typer.Option(help="Who does the work.")] = ExecutorName.local,
     workers: Workers = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run first.")] = False,
-    without: Annotated[list[str] | None, typer.Option(metavar="SHARD", help="Go on without a shard; its loss is booked. May be repeated.")] = None,
-    option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the executor. May be repeated.")] = None,
-) -> None:  # fmt: skip
+    without: Without = None,
+    option: Options = None,
+) -> None:
     """Make everything that a recipe asks for and that is not there yet."""
     from .pipelines.demo import run_with
     from .pipelines.display import options
 
-    outcome = run_with(recipe, out, executor.value, workers, options(option or []), say=_say, root=root, fresh=fresh, without=without or [])  # fmt: skip
+    asked = {"root": root, "fresh": fresh, "without": without or []}
+    given = options(option or [])
+    outcome = run_with(recipe, out, executor.value, workers, given, say=_say, **asked)
     raise typer.Exit(_damage(outcome.damage))
 
 
@@ -132,11 +155,11 @@ def status(run_folder: RunFolder, json: Json = False) -> None:
 @app.command()
 def ledger(
     run_folder: RunFolder,
-    by: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Sums by columns of the flow: pass, stage, source, dump, language, account, reason.")] = None,
-    sql: Annotated[str | None, typer.Option(metavar="QUERY", help="Any query of the ledger.")] = None,
+    by: By = None,
+    sql: Sql = None,
     form: Annotated[Format, typer.Option("--format", help="How rows are printed.")] = Format.table,
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")] = None,
-) -> None:  # fmt: skip
+    to: To = None,
+) -> None:
     """Ask the accounts: the funnel, sums by columns, or SQL."""
     from .pipelines.display import ask_ledger, emit
 

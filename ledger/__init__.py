@@ -1,1 +1,1 @@
-"""The accounts of a run in one DuckDB file: tables, the funnel, and the balances that must be nought."""
+"""The accounts of a run in one DuckDB file: tables, the funnel, balances that must be nought."""

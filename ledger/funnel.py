@@ -49,7 +49,7 @@ def by(con: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> Answer:
             raise UsageError(msg)
     chosen = ", ".join(columns)
     if "account" in columns:
-        sums = "sum(documents)::BIGINT AS documents, sum(bytes)::BIGINT AS bytes, sum(tokens)::BIGINT AS tokens"
+        sums = ", ".join(f"sum({u})::BIGINT AS {u}" for u in ("documents", "bytes", "tokens"))
     elif "reason" in columns:
         sums = _gone("dropped") + ", " + _gone("stripped", documents=False)
     else:
@@ -60,7 +60,8 @@ def by(con: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> Answer:
         )
     where = "WHERE reason <> ''" if "reason" in columns and "account" not in columns else ""
     order = "min(position), " if {"stage", "pass"} & set(columns) else ""
-    return ask(con, f"SELECT {chosen}, {sums} FROM flow {where} GROUP BY {chosen} ORDER BY {order}{chosen}")  # noqa: S608 - names from a closed list  # fmt: skip
+    sql = f"SELECT {chosen}, {sums} FROM flow {where} "  # noqa: S608 - names from a closed list
+    return ask(con, f"{sql} GROUP BY {chosen} ORDER BY {order}{chosen}")
 
 
 def _gone(account: str, *, documents: bool = True) -> str:

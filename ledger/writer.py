@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -21,7 +21,7 @@ SCHEMA = files(__package__).joinpath("schema.sql")
 MEMORY = "512MB"  # of DuckDB; beyond it spills to disk
 THREADS = 2
 
-Rows = pa.Table | Iterable[Sequence[Any]]
+Rows: TypeAlias = pa.Table | Iterable[Sequence[Any]]
 
 
 def connect(path: Path | None = None, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
@@ -73,7 +73,7 @@ def _fill(con: duckdb.DuckDBPyConnection, name: str, rows: Rows) -> None:
         table = rows.select(columns)
     else:
         kinds = {"BIGINT": pa.int64(), "INTEGER": pa.int32(), "DOUBLE": pa.float64()}
-        given = list(rows)
+        given: list[Sequence[Any]] = list(rows)
         schema = pa.schema([(r[0], kinds.get(r[1], pa.string())) for r in described])
         for row in given:
             if len(row) != len(columns):

@@ -201,7 +201,7 @@ def final_sums(run: Run) -> tuple[list[Row], dict[str, int]]:
                 entry[i] += amount
         con.unregister("final")
     con.close()
-    order = sorted(sums, key=lambda k: tuple(str(v or "") for v in k[:4]) + (k[4],))
+    order = sorted(sums, key=lambda k: (*(str(v or "") for v in k[:4]), k[4]))
     return [(*key, *sums[key]) for key in order], tokens
 
 
@@ -338,9 +338,8 @@ def speed_rows(step: str, facts: list[dict[str, Any]]) -> list[Row]:
         return sum(f.get(name, 0) for f in facts)
 
     peak = max(f.get("peak_rss_bytes", 0) for f in facts) or None
-    rows: list[Row] = [
-        (step, "", len(facts), total("seconds"), total("cpu_seconds"), total("bytes"), total("text_bytes_read"), peak)
-    ]  # fmt: skip
+    sums = [total(n) for n in ("seconds", "cpu_seconds", "bytes", "text_bytes_read")]
+    rows: list[Row] = [(step, "", len(facts), *sums, peak)]
     stages: dict[str, list[float]] = {}
     for fact in facts:
         for stage, (seconds, size) in fact.get("stages", {}).items():

@@ -1,4 +1,4 @@
-"""Static SVG and HTML tables, written by hand: 2 kB a chart where a plotting library takes 17 to 900.
+"""Static SVG and HTML tables, written by hand: 2 kB a chart, where plotting libraries take 17-900.
 
 Every text is escaped here and nowhere else. Colours are CSS variables of the page, so that one
 picture serves light and dark.
@@ -34,7 +34,7 @@ def share(part: float | None, whole: float | None, digits: int = 1) -> str:
     """A percentage; unknown or of nought is said so."""
     if part is None or whole is None:
         return UNKNOWN
-    return f"{part / whole:.{digits}%}" if whole else "–"
+    return f"{part / whole:.{digits}%}" if whole else "-"
 
 
 def number(value: Any) -> str:
@@ -66,7 +66,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty: str =
         + "</tr>"
         for r in rows
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+    whole = f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return f'<div class="scroll">{whole}</div>'
 
 
 def without_noughts(
@@ -78,18 +79,17 @@ def without_noughts(
 
 
 def _percent(value: Any) -> bool:
-    return isinstance(value, str) and (value.endswith("%") or value in {"–", ""})
+    return isinstance(value, str) and (value.endswith("%") or value in {"-", ""})
 
 
 def funnel(rows: Sequence[tuple[str, Sequence[int | None]]], units: Sequence[str]) -> str:
-    """One row per stage, one panel per unit; the pale bar is what came in, the full one what is left.
+    """One row per stage, one panel per unit; pale is what came in, full what is left.
 
     rows: (label, one amount per unit); the first row is the whole.
     """
     width, height = LABEL + PANEL * len(units), TOP + ROW * len(rows) + 6
-    parts = [
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="what is left after each stage">'
-    ]
+    about = 'role="img" aria-label="what is left after each stage"'
+    parts = [f'<svg viewBox="0 0 {width} {height}" {about}>']
     for p, unit in enumerate(units):
         parts.append(f'<text class="head" x="{LABEL + p * PANEL}" y="16">{escape(unit)}</text>')
     for i, (label, amounts) in enumerate(rows):
@@ -104,8 +104,9 @@ def funnel(rows: Sequence[tuple[str, Sequence[int | None]]], units: Sequence[str
                 parts.append(
                     f'<rect class="was" x="{x}" y="{y + 2}" width="{old:.1f}" height="17"/>'
                 )
+                new = max(new, 0.5)  # what is left stays visible
                 parts.append(
-                    f'<rect class="bar" x="{x}" y="{y + 2}" width="{max(new, 0.5):.1f}" height="17">'
+                    f'<rect class="bar" x="{x}" y="{y + 2}" width="{new:.1f}" height="17">'
                     f"<title>{escape(title)}</title></rect>"
                 )
             parts.append(
@@ -119,9 +120,8 @@ def bars(rows: Sequence[tuple[str, int]], about: str) -> str:
     """Plain horizontal bars with their numbers; `about` is read out in place of the picture."""
     most = max((v for _, v in rows), default=0)
     height = ROW * len(rows) + 4
-    parts = [
-        f'<svg style="max-width: 720px" viewBox="0 0 720 {height}" role="img" aria-label="{escape(about)}">'
-    ]
+    spoken = f'role="img" aria-label="{escape(about)}"'
+    parts = [f'<svg style="max-width: 720px" viewBox="0 0 720 {height}" {spoken}>']
     for i, (label, value) in enumerate(rows):
         y = ROW * i
         size = 380 * value / most if most else 0

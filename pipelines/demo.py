@@ -51,7 +51,7 @@ def run_demo(out: Path, workers: int | None, *, say: Say) -> tuple[str, Outcome,
 
 
 def _interesting(out: Path) -> str:
-    """URL of the final document that stands for the most duplicates; the first by URL of several."""
+    """URL of the final document that stands for the most duplicates; of several the first."""
     from ..ledger.writer import connect
 
     con = connect()

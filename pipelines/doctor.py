@@ -10,7 +10,10 @@ from pathlib import Path
 
 from .. import __version__
 
-NEEDED = ("numpy", "pyarrow", "numba", "duckdb", "typer", "PyYAML", "resiliparse", "fastokens", "tokenizers", "zstandard", "brotli", "isal")  # fmt: skip
+NEEDED = (
+    "numpy", "pyarrow", "numba", "duckdb", "typer", "PyYAML", "resiliparse", "fastokens",
+    "tokenizers", "zstandard", "brotli", "isal",
+)  # fmt: skip
 OPTIONAL = ("datatrove", "ray", "torch")
 LEAST_DISK = 1 << 30  # bytes free in the working folder
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..documents.identity import shard_hash
 from .accounts import accounts
 from .columns import schema_meta
 from .passes import Pass, attributes
@@ -25,7 +23,6 @@ from .passes import Pass, attributes
 if TYPE_CHECKING:
     import duckdb
 
-    from .recipe import GlobalUse
     from .run import Run
 
 Key = tuple[str, str, str, str]  # stage, language, account, reason
@@ -33,7 +30,8 @@ Told = tuple[str, str]  # file, what is wrong with it
 UNITS = ("documents", "bytes", "tokens")
 
 
-def _name(text: str) -> str:
+def quoted(text: str) -> str:
+    """A name for SQL."""
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -52,14 +50,16 @@ def check_read(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterator
     source = run.shards[shard].source
     found = con.execute(
         "SELECT count(*), coalesce(sum(strlen(text)), 0)::BIGINT, "
-        "coalesce(sum(locator.span), 0)::BIGINT, count(*) FILTER (source <> ?) FROM read_parquet(?)",
+        "coalesce(sum(locator.span), 0)::BIGINT, count(*) FILTER (source <> ?) "
+        "FROM read_parquet(?)",
         [source, str(run.store.path(name))],
     ).fetchall()[0]
     told = (counts["documents"], counts["text_bytes"], counts["record_bytes"], 0)
     units = ("documents", "text bytes", "decoded bytes in records", "documents of another source")
     for unit, a, b in zip(units, told, found or (), strict=True):
         if a != b:
-            yield name, f"stage read, source {source}: {unit}: {a:,} in the books, {b:,} counted ({b - a:+,})"  # fmt: skip
+            sides = f"{a:,} in the books, {b:,} counted ({b - a:+,})"
+            yield name, f"stage read, source {source}: {unit}: {sides}"
     stored = run.shards[shard].stored_bytes
     if counts["stored_bytes"] != stored:
         yield (
@@ -97,13 +97,9 @@ def check_flow(
             if a != b:
                 stage, language, account, reason = key
                 what = f"{account} {reason}".strip() + (f" ({language})" if language else "")
-                yield (
-                    file,
-                    (
-                        f"pass {pass_name}, stage {stage}, source {source}, {what}: {unit}: {a:,} in "
-                        f"the books, {b:,} counted from the documents ({b - a:+,})"
-                    ),
-                )
+                where = f"pass {pass_name}, stage {stage}, source {source}, {what}"
+                sides = f"{a:,} in the books, {b:,} counted from the documents ({b - a:+,})"
+                yield file, f"{where}: {unit}: {sides}"
 
 
 def _told(rows: list[list[Any]]) -> dict[Key, list[int]]:
@@ -139,26 +135,26 @@ def _pass_flow(
     picked += ["h.bytes AS b_end", "h.dropped_by AS by_end", "a.tokens AS t_end"]
     for i, about in enumerate(stages, 1):
         stage = about["name"]
-        picked.append(f"h.{_name(stage + '.code')} AS c{i}")
+        picked.append(f"h.{quoted(stage + '.code')} AS c{i}")
         if about["edit_reasons"] is None:
             picked += [f"b{i - 1} AS b{i}", f"t{i - 1} AS t{i}"]
             continue
         sizes = [len(r) // 2 for r in about["replacements"]]
-        edits = f"h.{_name(stage + '.edits')}"
+        edits = f"h.{quoted(stage + '.edits')}"
         for k in range(len(about["edit_reasons"])):
             mine = f"list_filter({edits}, lambda x: x.reason = {k})"
             cut = f"list_sum(list_transform({mine}, lambda x: x.length::BIGINT))"
             put = f"list_sum(list_transform({mine}, lambda x: {sizes}[x.replacement + 1]::BIGINT))"
             picked.append(f"coalesce({cut}, 0)::BIGINT AS cut{i}_{k}")
             picked.append(f"coalesce({put}, 0)::BIGINT AS put{i}_{k}")
-            delta = f"a.{_name(stage + '.deltas')}[{k + 1}]"
+            delta = f"a.{quoted(stage + '.deltas')}[{k + 1}]"
             picked.append(f"coalesce({delta}, 0)::BIGINT AS delta{i}_{k}")
         each = range(len(about["edit_reasons"]))
         picked.append(
             f"b{i - 1}" + "".join(f" - cut{i}_{k} + put{i}_{k}" for k in each) + f" AS b{i}"
         )
         picked.append(f"t{i - 1}" + "".join(f" + delta{i}_{k}" for k in each) + f" AS t{i}")
-        picked.append(f"h.{_name(stage + '.bytes')} AS told{i}")
+        picked.append(f"h.{quoted(stage + '.bytes')} AS told{i}")
     con.execute(
         f"CREATE OR REPLACE TEMP TABLE d AS SELECT {', '.join(picked)} "  # noqa: S608 - names of ours
         "FROM read_parquet(?) AS h JOIN read_parquet(?) AS e USING (id) "
@@ -186,10 +182,9 @@ def _sums(stages: list[dict[str, Any]]) -> Iterator[str]:
         stage = _text(about["name"])
 
         def account(name: str, reason: str, where: str, at: int, stage: str = stage) -> str:
-            return (
-                f"SELECT {stage}, lang, '{name}', {reason}, count(*), coalesce(sum(b{at}), 0)::BIGINT, "  # noqa: S608
-                f"coalesce(sum(t{at}), 0)::BIGINT FROM d WHERE {where} GROUP BY ALL"
-            )
+            sums = f"count(*), coalesce(sum(b{at}), 0)::BIGINT, coalesce(sum(t{at}), 0)::BIGINT"
+            select = f"SELECT {stage}, lang, '{name}', {reason}, {sums}"
+            return f"{select} FROM d WHERE {where} GROUP BY ALL"
 
         yield account("in", "''", f"c{i} IS NOT NULL", i - 1)
         yield account("kept", "''", f"c{i} = 0", i)
@@ -218,10 +213,15 @@ def _rows(
     checks: list[tuple[str, str, str]] = []
     for i, about in enumerate(stages, 1):
         stage = about["name"]
-        checks.append((here, f"stage {stage}: a code where none belongs, or none where one does", f"({alive}) <> (c{i} IS NOT NULL)"))  # fmt: skip
-        checks.append((here, f"stage {stage}: a code without a reason", f"c{i} >= {len(about['reasons'])}"))  # fmt: skip
+        found_in = f"stage {stage}: "
+        wrong = f"({alive}) <> (c{i} IS NOT NULL)"
+        checks += [
+            (here, found_in + "a code where none belongs, or none where one does", wrong),
+            (here, found_in + "a code without a reason", f"c{i} >= {len(about['reasons'])}"),
+        ]
         if about["edit_reasons"] is not None:
-            checks.append((here, f"stage {stage}: bytes that its edits do not give", f"({alive}) AND told{i} IS DISTINCT FROM b{i}"))  # fmt: skip
+            differ = f"({alive}) AND told{i} IS DISTINCT FROM b{i}"
+            checks.append((here, found_in + "bytes that its edits do not give", differ))
         by += f" WHEN c{i} > 0 THEN {i}"
         alive += f" AND c{i} = 0"
     n = len(stages)
@@ -284,12 +284,8 @@ def check_corpus(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterat
             f"{where}: {lost:,} documents stand on one side only of corpus and tokens",
         )
     if off:
-        yield (
-            f"{prefix}.ends.npy",
-            (
-                f"{where}: {off:,} documents have other tokens than {files[1]} counts ({count:+,} tokens)"
-            ),
-        )
+        than = f"documents have other tokens than {files[1]} counts ({count:+,} tokens)"
+        yield f"{prefix}.ends.npy", f"{where}: {off:,} {than}"
     for what in wrong:
         yield f"{prefix}.bin", f"{where}: {what}"
 
@@ -316,65 +312,3 @@ def _token_shard(run: Run, shard: str) -> tuple[pa.Table, int, list[str]]:
     raw = pa.array([bytes(row) for row in ids], pa.binary(16))
     sizes = pa.array(np.diff(ends, prepend=0)[: len(raw)])
     return pa.table({"id": raw.slice(0, len(sizes)), "tokens": sizes}), special, wrong
-
-
-def check_decisions(
-    run: Run, con: duckdb.DuckDBPyConnection, use: GlobalUse, after: str, applying: str
-) -> Iterator[Told]:
-    """Each removed document names a kept witness that is near enough, and was removed."""
-    covered = run.covered(use)
-    files = sorted({run.decisions(use, s) for s in covered})
-    stage = use.stage.name
-    con.register("shards", pa.table({"name": covered, "hash": pa.array([shard_hash(s) for s in covered], pa.uint64())}))  # fmt: skip
-    con.execute(
-        "CREATE OR REPLACE TEMP TABLE d AS SELECT *, parse_filename(filename) AS file "
-        "FROM read_parquet(?, filename = true)",
-        [[str(run.store.path(f)) for f in files]],
-    )
-    con.execute(
-        "CREATE OR REPLACE TEMP TABLE alive AS SELECT s.hash AS shard, a.id, a.file FROM ("
-        "SELECT id, parse_filename(filename, true) AS file FROM read_parquet(?, filename = true) "
-        "WHERE bytes IS NOT NULL) AS a JOIN shards AS s ON s.name = a.file "
-        "SEMI JOIN (SELECT shard, id FROM d UNION SELECT witness_shard, witness_id FROM d) AS n "
-        "ON n.shard = s.hash AND n.id = a.id",
-        [[str(run.store.path(attributes(after, s))) for s in covered]],
-    )
-    limit = Fraction(getattr(use.stage, "threshold", 1))
-    checks = {
-        "decides on a document that was not there": "a.id IS NULL",
-        "removed, with no witness": "d.code <> 0 AND d.witness_id IS NULL",
-        "removed, with a witness that is not there": "d.code <> 0 AND d.witness_id IS NOT NULL AND w.id IS NULL",
-        "removed, with a witness that was removed itself": "d.code <> 0 AND coalesce(k.code, 0) <> 0",
-        "removed, with a witness named in the wrong shard": "d.code <> 0 AND s.name IS DISTINCT FROM d.witness_in",
-        f"removed, with a witness less alike than {limit}": (
-            f"d.code <> 0 AND NOT coalesce(d.shared::HUGEINT * {limit.denominator} >= "
-            f"{limit.numerator}::HUGEINT * d.either AND d.shared <= d.either AND d.either > 0, false)"
-        ),
-        "has a code without a reason": f"d.code >= {len(use.stage.reasons)}",
-    }
-    for what, where in checks.items():
-        found = con.execute(
-            "SELECT d.file, count(*), min(hex(d.id)) FROM d "  # noqa: S608 - conditions of ours
-            "LEFT JOIN alive AS a ON a.shard = d.shard AND a.id = d.id "
-            "LEFT JOIN alive AS w ON w.shard = d.witness_shard AND w.id = d.witness_id "
-            "LEFT JOIN d AS k ON k.shard = d.witness_shard AND k.id = d.witness_id "
-            f"LEFT JOIN shards AS s ON s.hash = d.witness_shard WHERE {where} GROUP BY 1 ORDER BY 1"
-        ).fetchall()
-        for file, number, first in found:
-            name = f"decisions/{stage}/{file}"
-            yield name, f"stage {stage}: {number:,} documents {what}; the first is {first.lower()}"
-    column = _name(f"{stage}.code")
-    differing = con.execute(
-        f"SELECT p.file, count(*) FROM (SELECT id, {column} AS code, "  # noqa: S608
-        "parse_filename(filename, true) AS file FROM read_parquet(?, filename = true, "
-        f"union_by_name = true) WHERE {column} IS NOT NULL) AS p JOIN shards AS s ON s.name = p.file "
-        "LEFT JOIN d ON d.shard = s.hash AND d.id = p.id WHERE p.code <> coalesce(d.code, 0) "
-        "GROUP BY 1 ORDER BY 1",
-        [[str(run.store.path(attributes(applying, s))) for s in covered]],
-    ).fetchall()
-    for file, number in differing:
-        yield (
-            attributes(applying, file),
-            f"stage {stage}: {number:,} codes are not those of its decisions",
-        )
-    con.unregister("shards")

@@ -65,7 +65,8 @@ def render(ledger: Path) -> str:
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}: gristmill report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}: gristmill report</title>\n<style>{STYLE}</style>\n"
+        "</head>\n<body>\n"
         + "\n".join(sections)
         + "\n</body>\n</html>\n"
     )
@@ -78,9 +79,14 @@ def _all(con: duckdb.DuckDBPyConnection, sql: str) -> Rows:
 def _head(con: duckdb.DuckDBPyConnection) -> str:
     name, recipe, _, tokenizer, version = _all(con, "FROM runs")[0]
     first, last = _ends(con)
-    stored, decoded = _all(con, "SELECT sum(stored_bytes), sum(decoded_bytes) FROM shards WHERE state = 'done'")[0]  # fmt: skip
-    faults, damaged = _all(con, "SELECT count(*), coalesce(sum(span), 0) FROM losses WHERE kind = 'fault'")[0]  # fmt: skip
-    shards, aside = _all(con, "SELECT count(*) FILTER (state = 'done'), count(*) FILTER (state <> 'done') FROM shards")[0]  # fmt: skip
+    stored, decoded, shards, aside = _all(
+        con,
+        "SELECT sum(stored_bytes) FILTER (state = 'done'), sum(decoded_bytes), "
+        "count(*) FILTER (state = 'done'), count(*) FILTER (state <> 'done') FROM shards",
+    )[0]
+    faults, damaged = _all(
+        con, "SELECT count(*), coalesce(sum(span), 0) FROM losses WHERE kind = 'fault'"
+    )[0]
     off = imbalances(con)
     state = '<p class="good">Every account balances, to the last byte and token.</p>'
     if off:
@@ -161,11 +167,12 @@ def _sources(con: duckdb.DuckDBPyConnection) -> str:
         con,
         """
         WITH read AS (
-            SELECT source, sum(stored_bytes)::BIGINT AS stored, sum(decoded_bytes)::BIGINT AS decoded,
-                sum(documents)::BIGINT AS documents
+            SELECT source, sum(stored_bytes)::BIGINT AS stored,
+                sum(decoded_bytes)::BIGINT AS decoded, sum(documents)::BIGINT AS documents
             FROM shards WHERE state = 'done' GROUP BY source
         ), damage AS (
-            SELECT source, sum(bytes)::BIGINT AS bytes FROM reads WHERE kind = 'fault' GROUP BY source
+            SELECT source, sum(bytes)::BIGINT AS bytes FROM reads WHERE kind = 'fault'
+            GROUP BY source
         ), final AS (
             SELECT source, sum(documents)::BIGINT AS documents, sum(bytes)::BIGINT AS bytes,
                 sum(tokens)::BIGINT AS tokens
@@ -178,12 +185,17 @@ def _sources(con: duckdb.DuckDBPyConnection) -> str:
         """,
     )
     shown = [
-        [s, stored, decoded, share(hurt, decoded, 2), f"{limit:.2%}", n, kept, share(kept, n), size, tokens]
+        [s, stored, decoded, share(hurt, decoded, 2), f"{limit:.2%}", n, kept, share(kept, n),
+         size, tokens]
         for s, stored, decoded, hurt, limit, n, kept, size, tokens in rows
     ]  # fmt: skip
     columns = ["source", "stored bytes", "decoded bytes", "damaged", "allowed", "documents",
                "left", "share", "bytes left", "tokens left"]  # fmt: skip
-    aside = _all(con, "SELECT state, source, shard, duplicate_of, stored_bytes FROM shards WHERE state <> 'done' ORDER BY ALL")  # fmt: skip
+    aside = _all(
+        con,
+        "SELECT state, source, shard, duplicate_of, stored_bytes FROM shards "
+        "WHERE state <> 'done' ORDER BY ALL",
+    )
     more = ""
     if aside:
         named = [[*row[:3], row[3] or "", row[4]] for row in aside]
@@ -229,7 +241,8 @@ def _clusters(con: duckdb.DuckDBPyConnection) -> str:
         rows = con.execute(
             # Sizes above 8 share buckets that double.
             "SELECT CASE WHEN size <= 8 THEN size::VARCHAR ELSE "
-            "(2 ** floor(log2(size - 1)) + 1)::BIGINT || ' to ' || (2 ** (floor(log2(size - 1)) + 1))::BIGINT END, "
+            "(2 ** floor(log2(size - 1)) + 1)::BIGINT || ' to ' || "
+            "(2 ** (floor(log2(size - 1)) + 1))::BIGINT END, "
             "sum(clusters)::BIGINT, sum(removed)::BIGINT FROM clusters WHERE stage = ? "
             "GROUP BY 1 ORDER BY min(size)",
             [stage],
@@ -257,8 +270,8 @@ def _speed(con: duckdb.DuckDBPyConnection) -> str:
     steps = [[r[0], *r[2:]] for r in whole]
     return (
         "<h2>Speed</h2>\n"
-        '<p class="quiet">Seconds are summed over tasks, so MB/s is that of one worker. Bytes are of '
-        "text; of stored bytes for the reader.</p>\n<h3>Stages</h3>\n"
+        '<p class="quiet">Seconds are summed over tasks, so MB/s is that of one worker. '
+        "Bytes are of text; of stored bytes for the reader.</p>\n<h3>Stages</h3>\n"
         + table(["stage", "tasks", "seconds", "bytes", "MB/s"], stages)
         + "\n<h3>Steps</h3>\n"
         + table(["step", "tasks", "seconds", "bytes", "MB/s", "peak memory, MB"], steps)

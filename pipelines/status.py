@@ -61,7 +61,7 @@ def status(run: Run) -> dict[str, Any]:
 
 
 def _keys(run: Run, step: Step) -> tuple[list[str], list[str] | None]:
-    """Keys whose outputs are there and made from what is there now, and the others (None: unknown)."""
+    """Keys whose outputs are made from what is there now, and the others (None: unknown)."""
     try:
         keys = step.keys(run)
     except GristmillError:  # it depends on a step that is not done

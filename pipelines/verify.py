@@ -24,7 +24,7 @@ from ..documents.errors import GristmillError, UsageError
 from ..documents.fingerprint import canonical, file_digest
 from ..ledger.balance import imbalances
 from ..ledger.writer import connect, fill
-from . import recount
+from . import recount, witness
 from .books import LEDGER, REPORT, books_digest, collect, current_plan
 from .run import PLACE, RECIPE, Run
 from .steps import Step
@@ -46,7 +46,11 @@ _SAME = (
     "plan",
     "plan_stages",
 )
-_BROKEN = (GristmillError, OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException, duckdb.Error)  # fmt: skip
+# What a file that is not what it should be makes readers raise.
+_BROKEN = (
+    GristmillError, OSError, ValueError, KeyError, TypeError, IndexError,
+    pa.ArrowException, duckdb.Error,
+)  # fmt: skip
 
 
 class Problem(NamedTuple):
@@ -116,7 +120,7 @@ def check_bytes(store: Store, say: Callable[[str], None] = _quiet) -> list[Probl
 
 
 def _files(root: Path) -> set[str]:
-    """All files of a run, relative; leftovers of a killed writer (dot names) are nobody's output."""
+    """All files of a run; leftovers of a killed writer (dot names) are nobody's output."""
     every = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
     return {p.as_posix() for p in every if not any(part.startswith(".") for part in p.parts)}
 
@@ -159,7 +163,7 @@ def _file(store: Store, name: str, there: set[str]) -> str | None:
 
 
 def _as_written(path: Path) -> bool:
-    """Whether JSON stands in the one form in which we write it: `\\u00E9` is not `\\u00e9`."""
+    """Whether JSON stands in the one form in which we write it: another spelling is damage too."""
     data = path.read_bytes()
     return canonical(json.loads(data)) == data
 
@@ -265,7 +269,7 @@ def _told(found: Iterator[recount.Told], where: str) -> Iterator[Problem]:
 
 
 def check_decisions(run: Run, bad: set[str]) -> Iterator[Problem]:
-    """Each global stage's decisions; see `recount.check_decisions`."""
+    """Each global stage's decisions; see `pipelines.witness`."""
     con = connect()
     for number, which in enumerate(run.passes):
         use = which.surveys
@@ -274,7 +278,7 @@ def check_decisions(run: Run, bad: set[str]) -> Iterator[Problem]:
         ):
             continue
         applying = run.passes[number + 1].name
-        found = recount.check_decisions(run, con, use, which.name, applying)
+        found = witness.check_decisions(run, con, use, which.name, applying)
         yield from _told(found, f"decisions/{use.stage.name}")
     con.close()
 
@@ -319,6 +323,7 @@ def _plan_problems(run: Run) -> Iterator[recount.Told]:
         tokens = int(mine[:, 2].sum(dtype=np.int64))
         told = side.counts["text_tokens"] + side.counts["special_tokens"]
         if tokens != told:
-            yield (where, f"shard {shard}: {tokens:,} tokens to choose from, {told:,} in the token shard ({tokens - told:+,})")  # fmt: skip
+            off = f"{tokens:,} tokens to choose from, {told:,} in the token shard"
+            yield where, f"shard {shard}: {off} ({tokens - told:+,})"
         if shard in held and held[shard] != side.digest:
             yield (where, f"shard {shard}: compiled from other tokens than stand there now")

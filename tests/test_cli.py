@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from gristmill.cli import app
 from typer.testing import CliRunner
+
+from gristmill.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = ["demo", "run", "status", "ledger", "why", "sample", "verify", "report", "doctor"]
@@ -45,7 +46,8 @@ use; 3 the run could not go on; 130 interrupted. stdout is data and stderr is ta
 
 def ask(*args, code=0, **env):
     """Run in this process; the exit code must be `code`."""
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "80"} | env, prog_name="gristmill")  # fmt: skip
+    command, env = [str(a) for a in args], {"COLUMNS": "80"} | env
+    done = CliRunner().invoke(app, command, env=env, prog_name="gristmill")
     assert done.exit_code == code, (done.exit_code, done.stdout, done.stderr, done.exception)
     return done
 
@@ -83,7 +85,7 @@ def test_help_loads_nothing_heavy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert "Usage: gristmill" not in done.stderr
-    assert HEAVY.isdisjoint(set(eval(done.stderr)))  # noqa: S307 - a list that we printed
+    assert HEAVY.isdisjoint(set(eval(done.stderr)))
 
 
 def test_commands_are_short():
@@ -127,7 +129,16 @@ def test_wrong_use_is_one_line_and_exit_2(tmp_path, monkeypatch, args, says):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("args", [["status"], ["run", "x.yaml", "--no-such"], ["no-such"], ["run", "x", "--out", "y", "--executor", "pbs"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["status"],
+        ["no-such"],
+        ["run", "x.yaml", "--no-such"],
+        ["run", "x.yaml", "--out", "y", "--executor", "pbs"],
+        ["run", "x.yaml", "--out", "y", "--workers", "0"],
+    ],
+)
 def test_unknown_options_and_commands_exit_2(args):
     assert ask(*args, code=2).stdout == ""
 

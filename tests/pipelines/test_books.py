@@ -8,6 +8,7 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
+
 from gristmill.documents.errors import StopError
 from gristmill.documents.fingerprint import canonical, digest
 from gristmill.ledger.balance import imbalances

@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+
 from gristmill.ledger.writer import connect, write_ledger
 from gristmill.pipelines.charts import funnel, share, short, table
 from gristmill.pipelines.report import render

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+
 from gristmill.documents.errors import UsageError
 from gristmill.pipelines.run import open_run
 from gristmill.pipelines.status import render, status

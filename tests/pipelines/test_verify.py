@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import canonical, digest, file_digest
 from gristmill.ledger.writer import connect
-from gristmill.pipelines import recount
+from gristmill.pipelines import recount, witness
 from gristmill.pipelines.run import open_run
 from gristmill.pipelines.store import Store
 from gristmill.pipelines.verify import check_bytes, check_ledger, verify, verify_folder
@@ -165,8 +166,8 @@ def test_output_of_an_older_input_is_stale(copy):
 def test_output_under_another_configuration_is_stale(copy):
     recipe = copy / "recipe.yaml"
     text = recipe.read_text()
-    assert "removal_cap: 1\n" in text
-    recipe.write_text(text.replace("max_loss: 1\n", "max_loss: 1\n    license: X\n", 1))
+    assert "  notes:\n" in text
+    recipe.write_text(text.replace("  notes:\n", "  notes:\n    license: X\n"))
     reseal(copy, "recipe.yaml")
     stale = {p.file for p in verify_folder(copy) if "stale" in p.what}
     assert "lock.json" in stale
@@ -283,7 +284,7 @@ def first(test, to):
 def test_token_count_off_by_one_is_named(copy):
     shard = web(copy)
     name = f"accounts/near_duplicates/{shard}.parquet"
-    edit(copy, name, "tokens", first(lambda v: True, lambda v: v + 1))
+    edit(copy, name, "tokens", first(lambda _: True, lambda v: v + 1))
     run = open_run(copy)
     found = dict(recount.check_corpus(run, connect(), shard))
     assert "(-1 tokens)" in found[f"tokens/{shard}.ends.npy"]
@@ -294,7 +295,7 @@ def test_token_count_off_by_one_is_named(copy):
 def test_token_count_as_read_off_by_one_is_named(copy):
     shard = web(copy)
     name = f"accounts/read/{shard}.parquet"
-    edit(copy, name, "tokens", first(lambda v: True, lambda v: v + 1))
+    edit(copy, name, "tokens", first(lambda _: True, lambda v: v + 1))
     found = list(recount.check_flow(open_run(copy), connect(), None, "read", shard))
     assert [file for file, _ in found] == [name]
     assert "stage read, source web, kept: tokens" in found[0][1]
@@ -304,7 +305,7 @@ def test_token_count_as_read_off_by_one_is_named(copy):
 def test_document_size_off_by_one_is_named(copy):
     shard = web(copy)
     name = f"attributes/read/{shard}.parquet"
-    edit(copy, name, "bytes", first(lambda v: True, lambda v: v + 1))
+    edit(copy, name, "bytes", first(lambda _: True, lambda v: v + 1))
     found = dict(recount.check_read(open_run(copy), connect(), shard))
     assert found == {name: f"1 rows differ in id or bytes from documents/{shard}.parquet"}
 
@@ -312,12 +313,12 @@ def test_document_size_off_by_one_is_named(copy):
 @pytest.mark.parametrize(
     ("column", "test", "to", "says"),
     [
-        ("gopher_quality.code", lambda v: v == 0, lambda v: 1, "code"),
-        ("gopher_quality.code", lambda v: v > 0, lambda v: 0, "code"),
-        ("gopher_quality.code", lambda v: v > 0, lambda v: 200, "a code without a reason"),
-        ("bytes", lambda v: True, lambda v: v + 1, "bytes left: 1 rows"),
-        ("dropped_by", lambda v: v == 0, lambda v: 1, "dropped_by: 1 rows"),
-        ("c4.bytes", lambda v: True, lambda v: v + 1, "bytes that its edits do not give: 1 rows"),
+        ("gopher_quality.code", lambda v: v == 0, lambda _: 1, "code"),
+        ("gopher_quality.code", lambda v: v > 0, lambda _: 0, "code"),
+        ("gopher_quality.code", lambda v: v > 0, lambda _: 200, "a code without a reason"),
+        ("bytes", lambda _: True, lambda v: v + 1, "bytes left: 1 rows"),
+        ("dropped_by", lambda v: v == 0, lambda _: 1, "dropped_by: 1 rows"),
+        ("c4.bytes", lambda _: True, lambda v: v + 1, "bytes that its edits do not give: 1 rows"),
     ],
 )
 def test_attribute_that_contradicts_the_others_is_named(copy, column, test, to, says):
@@ -353,7 +354,7 @@ def test_text_changed_in_the_corpus_is_named(copy):
 def test_document_changed_in_the_corpus_is_named(copy):
     shard = web(copy)
     name = f"corpus/{shard}.parquet"
-    edit(copy, name, "id", first(bool, lambda v: bytes(16)))
+    edit(copy, name, "id", first(bool, lambda _: bytes(16)))
     found = dict(recount.check_corpus(open_run(copy), connect(), shard))
     assert "2 documents stand on one side only" in found[name]
 
@@ -419,7 +420,7 @@ def chain_of_witnesses(table):
         (set_at("shared", lambda t, i: t["either"][i] * 4 // 5 - 1), "less alike than 4/5"),
         (set_at("shared", lambda t, i: t["either"][i] + 1), "less alike"),
         (set_at("either", None), "less alike"),
-        (set_at("id", bytes(16)), "decides on a document that was not there"),
+        (set_at("id", bytes(16)), "documents that were not there"),
         (set_at("code", 9), "a code without a reason"),
         (set_at("code", 0), "codes are not those of its decisions"),
         (chain_of_witnesses, "a witness that was removed itself"),
@@ -434,7 +435,7 @@ def test_decision_that_does_not_prove_itself_is_named(copy, change, says):
     run = open_run(copy)
     use = run.passes[1].surveys
     found = list(
-        recount.check_decisions(run, connect(), use, "exact_duplicates", "near_duplicates")
+        witness.check_decisions(run, connect(), use, "exact_duplicates", "near_duplicates")
     )
     assert any(says in what for _, what in found), found
 
@@ -444,7 +445,7 @@ def test_decisions_of_a_run_prove_themselves(small_run):
     for number in (0, 1):
         use = run.passes[number].surveys
         after, applying = run.passes[number].name, run.passes[number + 1].name
-        assert list(recount.check_decisions(run, connect(), use, after, applying)) == []
+        assert list(witness.check_decisions(run, connect(), use, after, applying)) == []
 
 
 def test_ledger_that_differs_from_the_sidecars_is_named(copy):
