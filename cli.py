@@ -203,10 +203,12 @@ def sample(
 def verify(run_folder: RunFolder, json: Json = False) -> None:
     """Hash every file again, count every account a second time; exit 1 when something is off."""
     from .pipelines.display import progress, to_json
-    from .pipelines.verify import verify_folder
+    from .pipelines.verify import notes, verify_folder
 
     with progress() as say:
         problems = verify_folder(run_folder, say)
+    for note in notes(run_folder):
+        _say(note)
     if json:
         typer.echo(to_json([p._asdict() for p in problems]))
     else:

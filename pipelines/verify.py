@@ -94,7 +94,8 @@ def verify(run: Run, say: Callable[[str], None] = _quiet) -> list[Problem]:
 def _beyond_bytes(run: Run, damaged: set[str], say: Callable[[str], None]) -> list[Problem]:
     say("following the chain of digests")
     broken = list(check_chain(run, damaged))
-    bad = damaged | {p.file for p in broken}
+    # What is stale can be counted all the same; what is damaged or missing cannot.
+    bad = damaged | {p.file for p in broken if not p.what.startswith("stale")}
     found = [*broken, *check_books(run, bad, say), *check_decisions(run, bad)]
     if LEDGER not in bad:
         say("comparing the ledger")
@@ -171,6 +172,7 @@ def _as_written(path: Path) -> bool:
 def check_chain(run: Run, damaged: Iterable[str] = ()) -> Iterator[Problem]:
     """Whether each output was made from what stands there now, under the recipe as it stands."""
     skip = set(damaged)
+    same = not other_libraries(run.store)
     for step in steps_of(run):
         try:
             keys = step.keys(run)
@@ -178,11 +180,32 @@ def check_chain(run: Run, damaged: Iterable[str] = ()) -> Iterator[Problem]:
             yield Problem(step.name, f"its parts are not known: {error}")
             continue
         for key in keys:
-            yield from _made_from(run, step, key, skip)
+            yield from _made_from(run, step, key, skip, same=same)
     yield from _drivers(run, skip)
 
 
-def _made_from(run: Run, step: Step, key: str, skip: set[str]) -> Iterator[Problem]:
+def other_libraries(store: Store) -> list[str]:
+    """Libraries of `lock.json` that have other versions here.
+
+    Then fingerprints differ and say nothing of the files: they are left out of the chain, and a
+    run of last year can be verified with the libraries of this year.
+    """
+    try:
+        held = json.loads(store.path("lock.json").read_bytes())["libraries"]
+        pairs = [(line, Run.versions(line.rpartition(" ")[0])[0]) for line in held]
+    except (*_BROKEN, ImportError):  # named under bytes; a library that is gone is another version
+        return []
+    return [f"{then} in lock.json, {now} here" for then, now in pairs if then != now]
+
+
+def notes(folder: Path) -> list[str]:
+    """What a reader of the verdict should know; no fault of the run."""
+    return [
+        f"note: {line}; fingerprints were not compared" for line in other_libraries(Store(folder))
+    ]
+
+
+def _made_from(run: Run, step: Step, key: str, skip: set[str], *, same: bool) -> Iterator[Problem]:
     outputs = step.outputs(run, key)
     try:
         inputs, fingerprint = step.inputs(run, key), step.fingerprint(run, key)
@@ -196,7 +219,7 @@ def _made_from(run: Run, step: Step, key: str, skip: set[str]) -> Iterator[Probl
             names += [f"plans/{plan.id}/{p}" for p in ("plan.json", *_arrays(plan))]
     for name in names:
         if name not in skip:
-            wrong = _stale(run.store.sidecar(name), inputs, fingerprint)
+            wrong = _stale(run.store.sidecar(name), inputs, fingerprint if same else None)
             if wrong:
                 yield Problem(name, wrong)
 
@@ -205,15 +228,15 @@ def _arrays(plan: Any) -> list[str]:
     return [f"{name}.npy" for name in sorted(plan.content["arrays"])]
 
 
-def _stale(side: Sidecar | None, inputs: dict[str, str], fingerprint: str) -> str | None:
+def _stale(side: Sidecar | None, inputs: dict[str, str], fingerprint: str | None) -> str | None:
     if side is None:
         return "missing; give the same `run` command again"
     for name in sorted(set(inputs) | set(side.inputs)):
         now, then = inputs.get(name, "nothing"), side.inputs.get(name, "nothing")
         if now != then:
             return f"stale: made from {name} with digest {then}, now it is {now}; run again"
-    if side.fingerprint != fingerprint:
-        return "stale: made under another configuration or other library versions; run again"
+    if fingerprint is not None and side.fingerprint != fingerprint:
+        return "stale: made under another configuration or by another version of a stage; run again"
     return None
 
 

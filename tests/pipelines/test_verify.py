@@ -16,9 +16,9 @@ from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import canonical, digest, file_digest
 from gristmill.ledger.writer import connect
 from gristmill.pipelines import recount, witness
-from gristmill.pipelines.run import open_run
+from gristmill.pipelines.run import Run, open_run
 from gristmill.pipelines.store import Store
-from gristmill.pipelines.verify import check_bytes, check_ledger, verify, verify_folder
+from gristmill.pipelines.verify import check_bytes, check_ledger, notes, verify, verify_folder
 
 
 @pytest.fixture
@@ -173,6 +173,29 @@ def test_output_under_another_configuration_is_stale(copy):
     assert "lock.json" in stale
     assert any(n.startswith("documents/notes-") for n in stale)
     assert not any(n.startswith("documents/web-") for n in stale)
+
+
+def test_stale_output_is_counted_all_the_same(copy):
+    shard = web(copy)
+    name = f"accounts/base/{shard}.parquet"
+    path = copy / f"{name}.json"
+    side = json.loads(path.read_bytes()) | {"fingerprint": "0" * 32}
+    path.write_bytes(canonical(side))
+    reseal(copy, name, lambda counts: counts["flow"][0].__setitem__(5, 1))
+    found = [p.what for p in verify_folder(copy) if p.file == name]
+    assert any(w.startswith("stale") for w in found)
+    assert any("in the books" in w for w in found)
+
+
+def test_other_libraries_are_a_note_and_no_fault(small_run, monkeypatch):
+    assert notes(small_run) == []
+    honest = Run.versions
+    newer = lambda *names: [v + ".9" if "pyarrow" in v else v for v in honest(*names)]  # noqa: E731
+    monkeypatch.setattr(Run, "versions", staticmethod(newer))
+    assert verify_folder(small_run) == []
+    (note,) = notes(small_run)
+    assert "pyarrow" in note
+    assert ".9 here" in note
 
 
 @pytest.mark.parametrize(("at", "unit"), [(4, "documents"), (5, "bytes"), (6, "tokens")])
