@@ -33,16 +33,15 @@ def partitions(run: Run, use: GlobalUse, documents: int) -> int:
 def write_run(path: Path, rows: pa.Table, count: int) -> None:
     """Write rows as `count` batches, by the high bits of their `partition` hash; order is kept."""
     rows = rows.combine_chunks()
-    part = (rows.column("partition").to_numpy() >> np.uint64(32)) * np.uint64(count) >> np.uint64(
-        32
-    )
+    hashes = rows.column("partition").to_numpy() >> np.uint64(32)
+    part = (hashes * np.uint64(count) >> np.uint64(32)).astype(np.min_scalar_type(count))  # radix
     order = np.argsort(part, kind="stable")
-    ends = np.searchsorted(part[order], np.arange(count), side="right")
-    rows = rows.take(pa.array(order))
+    ends = np.cumsum(np.bincount(part, minlength=count))
+    del hashes, part
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
         start = 0
-        for end in ends.tolist():
-            writer.write_batch(_one_batch(rows.slice(start, end - start)))
+        for end in ends.tolist():  # partition by partition: the rows are never held twice
+            writer.write_batch(_one_batch(rows.take(pa.array(order[start:end]))))
             start = end
 
 
