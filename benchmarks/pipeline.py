@@ -190,9 +190,8 @@ def compare(kind: str, sample: Path, large: Path | None, options: argparse.Names
             other = median(runs)
     except UnavailableError as error:
         print(f"datatrove: cannot be installed here ({error}); its side is skipped")
-    print(
-        f"load average {' '.join(f'{x:.1f}' for x in os.getloadavg())}, {options.repeat} runs, median"
-    )
+    load = " ".join(f"{x:.1f}" for x in os.getloadavg())
+    print(f"load average {load}; median of {options.repeat}")
     print(line("gristmill, sample", small, size))
     if big:
         print(line("gristmill, large", big, big["text_bytes"]))
