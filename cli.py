@@ -9,19 +9,16 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-
-if TYPE_CHECKING:
-    import click
 
 
 class Commands(TyperGroup):
     """Turns the errors of the mill into one line on stderr and an exit code."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         from .documents.errors import GristmillError
 

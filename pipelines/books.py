@@ -351,6 +351,13 @@ def speed_rows(step: str, facts: list[dict[str, Any]]) -> list[Row]:
     return rows
 
 
+def _without(run: Run, source: str) -> float:
+    """Share of a source's stored bytes that `--without` leaves out."""
+    mine = [s for s in run.manifest if s.source == source and s.duplicate_of is None]
+    total = sum(s.stored_bytes for s in mine)
+    return sum(s.stored_bytes for s in mine if s.name in run.without) / total if total else 0.0
+
+
 def over_limit(run: Run) -> list[str]:
     """One line for each source with more damage than its `max_loss`: share, limit, where to look.
 
@@ -366,6 +373,12 @@ def over_limit(run: Run) -> list[str]:
                 if kind == "fault":
                     faults += records
                     damaged += size
+        missing = _without(run, source.name)
+        if missing > source.max_loss:
+            lines.append(
+                f"source {source.name!r}: shards named by --without hold {missing:.3%} of its "
+                f"stored bytes; max_loss is {source.max_loss:g}"
+            )
         share = damaged / decoded if decoded else float(faults > 0)
         if damaged > source.max_loss * decoded or (faults and (not decoded or not source.max_loss)):
             sql = f"FROM losses WHERE source = '{source.name}' AND kind = 'fault'"

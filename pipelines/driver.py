@@ -21,9 +21,9 @@ from ..documents.fingerprint import canonical
 from .manifest import make_manifest
 from .prune import prune
 from .recipe import Recipe, load_recipe
-from .run import PLACE, RECIPE, Run, prepare, put
+from .run import FAILED, PLACE, RECIPE, Run, prepare, put
 from .steps import Step
-from .store import sweep
+from .store import sweep, write_whole
 from .tasks import steps_of
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def run_recipe(
         _one_step(run, step, executor, made, kept, say)
     if run.failed:
         raise StopError(_missing(run))
+    (out / FAILED).unlink(missing_ok=True)
     prune(run)
     from .books import build_ledger, over_limit
 
@@ -100,7 +101,16 @@ def _with_manifest(run: Run, recipe: Recipe, folder: Path, out: Path, without: l
 
 def lock(run: Run) -> None:
     """`lock.json`: everything resolved that bears on the result."""
-    names = ["pyarrow", "numpy", "numba", "resiliparse", "fastokens", "tokenizers", "zstandard"]
+    names = [
+        "gristmill",
+        "pyarrow",
+        "numpy",
+        "numba",
+        "resiliparse",
+        "fastokens",
+        "tokenizers",
+        "zstandard",
+    ]
     body = {
         "format": 1,
         "recipe": run.recipe.identity,
@@ -171,12 +181,10 @@ def _book_failures(
 ) -> None:
     for key in still:
         failure = failures.get(key)
-        why = (
-            f"after {failure.attempts} attempts: {failure.error}"
-            if failure
-            else "no output, no error"
-        )
-        say(f"{step.name}: {key} failed {why}")
+        attempts, error = (failure.attempts, failure.error) if failure else (0, "no output")
+        say(f"{step.name}: {key} failed after {attempts} attempts: {error}")
+        run.troubles.append({"step": step.name, "key": key, "attempts": attempts, "error": error})
+    write_whole(run.store.path(FAILED), canonical(run.troubles))
     shardwise = all(k in run.shards for k in still)
     if not shardwise:
         first = failures.get(still[0])

@@ -19,7 +19,7 @@ from ..documents.errors import UsageError
 from ..documents.fingerprint import canonical, digest
 from .readers.extents import Extent, expand, group_extents
 from .recipe import Recipe
-from .store import Store
+from .store import Store, write_whole
 
 NAME = "manifest.jsonl"
 _SEEN = "inputs.seen"  # digests by size and time of change, to hash an input once
@@ -76,16 +76,40 @@ def _shard(raw: Mapping[str, Any]) -> Shard:
     return Shard(**{**raw, "extents": extents, "digests": tuple(raw["digests"])})
 
 
+def _kept(recipe: Recipe, mine: list[Shard], files: list[str], seen: _Seen) -> list[Shard]:
+    """The shards that may stay: every file in them is listed, unchanged, and whole within them.
+
+    A file that grew or changed in one place is planned again as a whole, with all that shares a
+    shard with it: nothing of it may be left out, or read twice.
+    """
+    covered: dict[str, int] = {}
+    sound = set(files)
+    for shard in mine:
+        for extent, value in zip(shard.extents, shard.digests, strict=True):
+            covered[extent.file] = covered.get(extent.file, 0) + extent.end - extent.start
+            if extent.file in sound and seen.digest(recipe.root, extent) != value:
+                sound.discard(extent.file)
+    for file, size in covered.items():
+        if file in sound and size != (recipe.root / file).stat().st_size:
+            sound.discard(file)
+    kept = mine
+    while True:
+        names = {s.name for s in kept if s.duplicate_of is None}
+        left = [
+            s
+            for s in kept
+            if all(e.file in sound for e in s.extents) and s.duplicate_of in {None, *names}
+        ]
+        if len(left) == len(kept):
+            return kept
+        sound -= {e.file for s in kept if s not in left for e in s.extents}
+        kept = left
+
+
 def _source_shards(
     recipe: Recipe, source: str, files: list[str], seen: _Seen, old: Mapping[str, Shard]
 ) -> list[Shard]:
-    kept = [
-        s
-        for s in old.values()
-        if s.source == source
-        and all(e.file in files for e in s.extents)
-        and all(seen.digest(recipe.root, e) == d for e, d in zip(s.extents, s.digests, strict=True))
-    ]
+    kept = _kept(recipe, [s for s in old.values() if s.source == source], files, seen)
     covered = {e.file for s in kept for e in s.extents}
     by_digest = {d: s.name for s in kept for d in s.digests if s.duplicate_of is None}
     fresh: list[Shard] = []
@@ -149,4 +173,4 @@ class _Seen:
         return hasher.hexdigest()
 
     def save(self) -> None:
-        self._path.write_bytes(canonical(self._known))
+        write_whole(self._path, canonical(self._known), durable=False)

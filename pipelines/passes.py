@@ -76,7 +76,7 @@ class PassStep(Step):
 
     def fingerprint(self, run: Run, key: str) -> str:
         """All fields of all stages, in order."""
-        # Decisions count as an input: loading them for every shard to ask what is done would not do.
+        # Decisions count as an input; loading them for every shard to see what is done takes long.
         own = self.which.stages[run.shards[key].source]
         each = [(measure_fingerprint(s), verdict_fingerprint(s)) for s in own]
         applied = self.which.applies.stage.reasons if self.which.applies else ()

@@ -128,11 +128,13 @@ def parse_recipe(text: str, *, folder: Path, root: Path | None, where: str) -> R
     if not base.is_dir():
         msg = f"{where}: root: no folder {base}; state it with --root"
         raise UsageError(msg)
+    shared = _shared(top.get("shared") or [], tuple(s.name for s in parsed), f"{where}: shared")
+    _no_repeats(parsed, shared, where)
     return Recipe(
         name=str(top.get("name", where.removesuffix(".yaml"))),
         root=base,
         sources=parsed,
-        shared=_shared(top.get("shared") or [], tuple(s.name for s in parsed), f"{where}: shared"),
+        shared=shared,
         tokenizer=tokenizer,
         tokenizer_options=tokenizer_options,
         mixture=top.get("mixture"),
@@ -232,6 +234,22 @@ def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ..
         stage = build_named(everything, {name: options}, f"{where}[{i}]", "stage")
         built.append(GlobalUse(stage=stage, sources=tuple(covers)))
     return tuple(built)
+
+
+def _no_repeats(sources: tuple[Source, ...], shared: tuple[Any, ...], where: str) -> None:
+    """A stage's columns bear its name, so it may stand once on the way of a document."""
+    for source in sources:
+        names = [s.name for s in source.stages]
+        for entry in shared:
+            if isinstance(entry, GlobalUse):
+                if source.name in entry.sources:
+                    names += [entry.stage.name, entry.stage.survey.name]
+            else:
+                names.append(entry.name)
+        for name in names:
+            if names.count(name) > 1:
+                msg = f"{where}: source {source.name!r} meets stage {name!r} twice; once is allowed"
+                raise UsageError(msg)
 
 
 def parse_bytes(value: Any, where: str) -> int:

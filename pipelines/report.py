@@ -66,9 +66,7 @@ def render(ledger: Path) -> str:
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}: gristmill report</title>\n<style>{STYLE}</style>\n"
-        "</head>\n<body>\n"
-        + "\n".join(sections)
-        + "\n</body>\n</html>\n"
+        "</head>\n<body>\n" + "\n".join(sections) + "\n</body>\n</html>\n"
     )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 RECIPE = "recipe.yaml"
 PLACE = "run.json"  # where the inputs stand and which shards to go without: no identity
+FAILED = "failed.json"  # what failed in the last command; gone when all went well
 GROUP = 1000  # shards per decision file
 
 
@@ -49,6 +50,7 @@ class Run:
             if s.duplicate_of is None and s.name not in self.without
         }
         self.failed: set[str] = set()  # shards that failed in this command: the driver's memory
+        self.troubles: list[dict[str, Any]] = []  # and all that failed: step, key, attempts, error
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:

@@ -1,17 +1,19 @@
 """Status: what is done and what is left of each step, from sidecars alone.
 
-It reads no data file and works while a run is going on, or after it was cut off. A shard that has
-no output of a step, while others are past it, is shown as failed: the driver leaves such a shard
-out of what follows.
+It reads no data file and works while a run is going on, or after it was cut off. What failed stands
+in `failed.json`, which the driver writes and the next command that goes well removes.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..documents.errors import GristmillError
 from .books import speed_rows
 from .display import UNKNOWN, table
+from .run import FAILED
 from .tasks import steps_of
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def status(run: Run) -> dict[str, Any]:
         "without": sorted(run.without),
         "duplicate_inputs": sum(s.duplicate_of is not None for s in run.manifest),
         "complete": all(s["left"] == 0 for s in steps),
-        "failed": _failed(run),
+        "failed": failures(run.store.root),
         "steps": steps,
         "stages": stages,
     }
@@ -93,22 +95,13 @@ def _rate(row: tuple[Any, ...] | None) -> float | None:
     return float(row[5] / row[3] / 1e6)
 
 
-def _failed(run: Run) -> list[dict[str, str]]:
-    """Shards that lack a step which another shard's later output shows to be over."""
-    steps = [s for s in steps_of(run) if not s.needs_all]
-    found: list[dict[str, str]] = []
-    last = -1
-    lacking: list[tuple[int, str, str]] = []
-    for number, step in enumerate(steps):
-        done, left = _keys(run, step)
-        last = number if done else last
-        lacking += [(number, step.name, k) for k in left or () if k in run.shards]
-    named: set[str] = set()
-    for number, step_name, shard in lacking:
-        if number < last and shard not in named:
-            named.add(shard)
-            found.append({"shard": shard, "step": step_name})
-    return found
+def failures(root: Path) -> list[dict[str, Any]]:
+    """What failed in the last command: step, key, attempts, error."""
+    try:
+        found = json.loads((root / FAILED).read_bytes())
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []
 
 
 def render(found: dict[str, Any]) -> str:
@@ -119,7 +112,10 @@ def render(found: dict[str, Any]) -> str:
         lines.append(f"without: {', '.join(found['without'])}")
     if found["duplicate_inputs"]:
         lines.append(f"repeated inputs, booked and not read: {found['duplicate_inputs']}")
-    lines += [f"failed: {f['shard']} at {f['step']}" for f in found["failed"]]
+    lines += [
+        f"failed: {f['key']} at {f['step']}, {f['attempts']} attempts: {f['error']}"
+        for f in found["failed"]
+    ]
     columns = ["step", "done", "left", "documents", "seconds", "MB/s", "peak MB"]
     rows = [
         [s["step"], s["done"], s["left"], s["documents"] if s["documents"] is not None else "",

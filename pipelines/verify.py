@@ -26,7 +26,7 @@ from ..ledger.balance import imbalances
 from ..ledger.writer import connect, fill
 from . import recount, witness
 from .books import LEDGER, REPORT, books_digest, collect, current_plan
-from .run import PLACE, RECIPE, Run
+from .run import FAILED, PLACE, RECIPE, Run
 from .steps import Step
 from .store import Sidecar, Store
 from .tasks import steps_of
@@ -34,7 +34,7 @@ from .tasks import steps_of
 if TYPE_CHECKING:
     from .passes import Pass
 
-LOOSE = {PLACE, "inputs.seen"}  # the driver's own notes: they bear on no result
+LOOSE = {PLACE, FAILED, "inputs.seen"}  # the driver's own notes: they bear on no result
 _SAME = (
     "sources",
     "shards",

@@ -46,6 +46,11 @@ def test_parse_recipe_good_recipe_builds_stages(tmp_path):
         ("name: small", "format: 7", r"format 7, this version reads 1"),
         ("name: small", "name: [", "not YAML"),
         ("name: small", "root: nowhere", r"no folder .*nowhere; state it with --root"),
+        (
+            "shared: [",
+            "shared: [gopher_quality, ",
+            r"source 'a' meets stage 'gopher_quality' twice",
+        ),
         ("name: small", "memory: lots", r"memory: expected bytes like `256 MiB`"),
     ],
 )

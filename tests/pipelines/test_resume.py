@@ -111,7 +111,15 @@ def test_run_deleted_token_file_redoes_tokens_alone(mill, run):
     ("change", "tighter"),
     [
         ((OLD, OLD.replace("gopher_quality", "{gopher_quality: {min_words: 300}}")), True),
-        ((OLD, OLD.replace("gopher_quality", "{gopher_quality: {min_words: 1, min_stop_words: 0}}")), False),
+        (
+            (
+                OLD,
+                OLD.replace(
+                    "gopher_quality", "{gopher_quality: {min_words: 1, min_stop_words: 0}}"
+                ),
+            ),
+            False,
+        ),
     ],
 )
 def test_run_changed_threshold_equals_a_fresh_run(mill, run, tmp_path, change, tighter):
@@ -148,8 +156,11 @@ def test_run_failed_shard_is_reported_and_the_next_global_round_stops(empty):
     assert not (empty.folder / "exchange").exists() or not list(
         (empty.folder / "exchange").rglob("1/*.arrow")
     )
+    (trouble,) = json.loads((empty.folder / "failed.json").read_bytes())
+    assert (trouble["step"], trouble["error"]) == ("read", "planted")
     done, outcome = empty()
     assert outcome.exit_code == 0
+    assert not (empty.folder / "failed.json").exists()
     assert "read" in {step for step, _ in done}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -59,13 +60,11 @@ def test_status_of_a_run_cut_off_in_the_middle(copy):
 
 
 def test_status_names_the_shard_that_failed(copy):
-    shard = min(open_run(copy).shards)
-    for path in copy.glob(f"attributes/base/{shard}.parquet*"):
-        path.unlink()
+    trouble = {"step": "pass-base", "key": "web-1", "attempts": 3, "error": "killed by signal 9"}
+    (copy / "failed.json").write_text(json.dumps([trouble]))
     found = status(open_run(copy))
-    assert found["failed"] == [{"shard": shard, "step": "pass-base"}]
-    assert f"failed: {shard} at pass-base" in render(found)
-    assert by_step(found)["pass-base"]["left"] == 1
+    assert found["failed"] == [trouble]
+    assert "failed: web-1 at pass-base, 3 attempts: killed by signal 9" in render(found)
 
 
 def test_status_of_a_run_that_waits_names_no_failure(copy):
