@@ -160,7 +160,7 @@ def median(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def line(name: str, used: dict[str, Any], text_bytes: int) -> str:
-    """One row of figures."""
+    """One row of figures; MB are of text as ours reads or extracts it."""
     rate = text_bytes / 1e6 / used["cpu"]
     return (
         f"{name:<28}{text_bytes / 1e6:8.1f} MB {used['cpu']:8.2f} s CPU {used['seconds']:8.2f} s "
@@ -270,6 +270,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=place, help="inputs, runs, the peer")
     parser.add_argument("--sample", type=int, default=4, help="MB of text for both sides")
     parser.add_argument("--large", type=int, help="MB of text for ours (wet: 60, memory: 1024)")
+    parser.add_argument("--copies", type=int, default=6, help="of the WARC files, for ours")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--no-peer", action="store_true")
@@ -279,7 +280,13 @@ def main() -> None:
         pages = options.data / "a-warc-built"
         if not pages.is_dir():
             sys.exit(f"no WARC files in {pages}: set GRISTMILL_DATA")
-        compare("warc", pages, None, options)
+        many = options.cache / f"warc-{options.copies}"
+        if not many.is_dir():
+            building = many.with_suffix(".building")
+            shutil.rmtree(building, ignore_errors=True)
+            wet.copy_warc(pages, building, options.copies)
+            building.rename(many)
+        compare("warc", pages, many, options)
     elif options.what == "memory":
         memory(inputs(options.data, options.cache, options.large or 1024), options)
     else:

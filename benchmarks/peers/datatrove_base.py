@@ -110,7 +110,8 @@ def blocks(path: Path) -> list[dict[str, object]]:
             for k, v in block["stats"].items()
             if k in {"total", "forwarded", "dropped", "documents", "tokens", "extracted", "timeout"}
         }
-        seconds = block["time_stats"].get("total", 0)
+        took = block["time_stats"]  # a number, not an object, where nothing was timed
+        seconds = took.get("total", 0) if isinstance(took, dict) else took
         found.append({"block": block["name"], "seconds": seconds, **stats})
     return found
 

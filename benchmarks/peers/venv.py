@@ -18,6 +18,7 @@ from pathlib import Path
 PACKAGES = (
     "datatrove[processing]==0.10.1",
     "spacy",
+    "lxml_html_clean",  # its trafilatura < 1.12 does not import without: every page would time out
     "warcio",
     "faust-cchardet",
     "python-magic",
@@ -34,7 +35,7 @@ def peer(folder: Path) -> tuple[Path, Path | None]:
     """The peer's interpreter, and the language model's file or None where it cannot be had."""
     python = folder / "bin" / "python"
     done = folder / "ready"
-    if not done.is_file():
+    if not done.is_file() or done.read_text() != "\n".join(PACKAGES):
         venv.create(folder, with_pip=True, clear=True)
         _pip(python, "install", "-q", *PACKAGES)
         done.write_text("\n".join(PACKAGES))
