@@ -176,7 +176,7 @@ class Trail:
     def _check_dropped(self, told: dict[str, Any]) -> None:
         """A duplicate names a witness that is kept by the stage that judged."""
         last = told["passes"][-1]["stages"][-1]
-        if "duplicate" not in last["verdict"]:
+        if last["stage"] not in {"exact_duplicates", "near_duplicates"}:
             return
         witness = last["evidence"]["witness_id"]
         shard = last["evidence"]["witness_in"]
