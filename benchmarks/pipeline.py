@@ -15,7 +15,7 @@ weighs on the small sample and hardly on the large one, so ours is measured on b
 is given for both; datatrove's start-up is small beside its seconds per MB, so its sample stands for
 any size. Numba's cache is warmed by an untimed run first.
 
-Input: real texts with planted copies (`wet.py`) from GRISTMILL_DATA or ../shared/data, else the
+Input: real texts with planted copies (`_wet.py`) from GRISTMILL_DATA or ../shared/data, else the
 sample data. datatrove stands in an environment of its own below --cache (`peers/venv.py`); where it
 cannot be installed, its side is skipped and said so.
 """
@@ -35,7 +35,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import wet
+import _wet
 from peers.venv import UnavailableError, peer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -249,13 +249,13 @@ def inputs(data: Path, folder: Path, megabytes: int) -> Path:
     """WET files of about so many MB of text, made once."""
     target = folder / f"wet-{megabytes}"
     if not target.is_dir():
-        texts = wet.real_texts(data) if data.is_dir() else []
+        texts = _wet.real_texts(data) if data.is_dir() else []
         if not texts:
             print("no real texts (set GRISTMILL_DATA): the sample data stands in, repeated")
-            texts = wet.sample_texts(ROOT / "sample_data")
+            texts = _wet.sample_texts(ROOT / "sample_data")
         building = target.with_suffix(".building")
         shutil.rmtree(building, ignore_errors=True)
-        wet.write_wet(building, texts, megabytes << 20)
+        _wet.write_wet(building, texts, megabytes << 20)
         building.rename(target)
     return target
 
@@ -263,7 +263,7 @@ def inputs(data: Path, folder: Path, megabytes: int) -> Path:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("wet", "warc", "memory"))
+    parser.add_argument("what", choices=("wet", "warc", "memory"), nargs="?", default="wet")
     default = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=default)
     place = Path(tempfile.gettempdir()) / "gristmill-benchmarks"
@@ -284,7 +284,7 @@ def main() -> None:
         if not many.is_dir():
             building = many.with_suffix(".building")
             shutil.rmtree(building, ignore_errors=True)
-            wet.copy_warc(pages, building, options.copies)
+            _wet.copy_warc(pages, building, options.copies)
             building.rename(many)
         compare("warc", pages, many, options)
     elif options.what == "memory":
