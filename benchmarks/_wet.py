@@ -16,6 +16,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 SETS = (
     "a-warc-built/*.wet.gz",
     "c-encyclopedia-enwiki/*.jsonl.gz",
@@ -43,10 +45,12 @@ def real_texts(data: Path) -> list[str]:
 def sample_texts(folder: Path) -> list[str]:
     """The texts of the sample data that ships with the project, for want of real ones."""
     found: list[str] = []
-    for path in sorted(folder.rglob("*.jsonl")):
-        found += _jsonl(io.StringIO(path.read_text("utf-8", "replace")))
+    for path in sorted(folder.glob("encyclopedia/*.parquet")):
+        found += pq.read_table(path, columns=["text"]).column("text").to_pylist()
+    for path in sorted(folder.glob("wet/*.wet.gz")):
+        found += _wet(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
     random.Random(SEED).shuffle(found)
-    return [t for t in (_clean(t) for t in found) if t.strip()]
+    return [t for t in (_clean(t or "") for t in found) if t.strip()]
 
 
 def _clean(text: str) -> str:
@@ -101,6 +105,8 @@ def stream(base: list[str]) -> Iterator[str]:
 
 def write_wet(folder: Path, base: list[str], text_bytes: int, file_bytes: int = 64 << 20) -> int:
     """Write WET files, one gzip member a record, until `text_bytes` are in; returns text bytes."""
+    if not base:
+        raise SystemExit("no texts: set GRISTMILL_DATA, or make the sample data")
     folder.mkdir(parents=True)
     total = held = number = 0
     file = (folder / "part-00000.wet.gz").open("wb")

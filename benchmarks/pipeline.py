@@ -223,6 +223,9 @@ def print_stages(small: dict[str, Any], other: dict[str, Any] | None) -> None:
     if other:
         parts = {k: v["cpu_seconds"] for k, v in other["parts"].items() if isinstance(v, dict)}
         print("datatrove, s of CPU: " + ", ".join(f"{k} {s:.1f}" for k, s in parts.items()))
+        timed = [b for v in other["parts"].values() if isinstance(v, dict) for b in v["blocks"]]
+        each = (f"{b['block'].split(': ', 1)[-1]} {b['seconds']:.1f}" for b in timed)
+        print("datatrove, s of wall: " + ", ".join(each))
 
 
 def print_steps(used: dict[str, Any]) -> None:
