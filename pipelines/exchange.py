@@ -15,16 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from .recipe import GlobalUse
     from .run import Run
 
 ROW_BYTES = 4096  # per document and round: 32 band rows of about 60 bytes, sorted in memory (x 2)
 LEAST, MOST = 4, 1024  # partitions
 
 
-def partitions(run: Run, use: GlobalUse, documents: int) -> int:
+def partitions(run: Run, documents: int) -> int:
     """How many partitions keep one of them within the recipe's `memory`."""
-    del use
     if run.recipe.partitions is not None:
         return run.recipe.partitions
     return max(LEAST, min(MOST, -(-documents * ROW_BYTES // run.recipe.memory)))

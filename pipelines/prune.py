@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .run import Run
 
 FOLDERS = (
-    "documents", "losses", "attributes", "accounts", "exchange", "decisions", "corpus", "tokens",
+    "documents", "losses", "attributes", "accounts", "manifests", "exchange", "decisions", "corpus",
+    "tokens",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from .columns import schema_meta, score_values
 from .exchange import partitions, read_partition, write_run
 from .passes import Pass, attributes
 from .run import GROUP
-from .steps import Counts, Facts, Step, combined
+from .steps import Counts, Facts, ManifestStep, Step
 from .texts import Texts
 
 if TYPE_CHECKING:
@@ -37,9 +37,12 @@ class ScatterStep(Step):
 
     needs_all = True  # partitions follow from the documents of all shards
 
-    def __init__(self, use: GlobalUse, after: Pass, through: list[Pass]) -> None:
+    def __init__(
+        self, use: GlobalUse, after: Pass, through: list[Pass], surveyed: ManifestStep
+    ) -> None:
         self.use = use
         self.after = after  # the pass that surveyed
+        self.surveyed = surveyed  # and its manifest
         self.through = through  # all passes up to it: their edits make the text
         self.name = f"scatter-{use.stage.name}"
 
@@ -53,10 +56,9 @@ class ScatterStep(Step):
 
     def count(self, run: Run) -> int:
         """Partitions, from the documents that are left in all shards."""
-        left = 0
-        for shard in run.covered(self.use):
-            left += run.store.require(attributes(self.after.name, shard)).counts["documents"]
-        return partitions(run, self.use, left)
+        files = self.surveyed.files(run)
+        left = sum(files[attributes(self.after.name, s)][1] for s in run.covered(self.use))
+        return partitions(run, left)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
         """The attributes of the shard."""
@@ -118,10 +120,11 @@ class GatherStep(Step):
 
     needs_all = True
 
-    def __init__(self, scatter: ScatterStep, number: int) -> None:
+    def __init__(self, scatter: ScatterStep, number: int, before: ManifestStep) -> None:
         self.scatter = scatter
         self.use = scatter.use
         self.number = number
+        self.before = before  # manifest of the runs that it gathers
         self.name = f"round-{self.use.stage.name}-{self.use.stage.rounds[number].name}"
 
     def keys(self, run: Run) -> list[str]:
@@ -138,8 +141,8 @@ class GatherStep(Step):
         return [f"exchange/{self.use.stage.name}/{self.number}/{k}.arrow" for k in self.keys(run)]
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """All runs of the round before, under one digest (a list of 100,000 names helps nobody)."""
-        return {f"exchange/{self.use.stage.name}/{self.number}": combined(run, self._before(run))}
+        """All runs of the round before, by their manifest."""
+        return run.store.digests(*self.before.outputs(run))
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The whole stage, partitions included."""
@@ -168,8 +171,9 @@ class DecideStep(Step):
 
     needs_all = True
 
-    def __init__(self, last: GatherStep) -> None:
+    def __init__(self, last: GatherStep, before: ManifestStep) -> None:
         self.last = last
+        self.before = before  # manifest of the last round
         self.use = last.use
         self.name = f"decide-{self.use.stage.name}"
 
@@ -185,8 +189,8 @@ class DecideStep(Step):
         return [self.last.outputs(run, k)[0] for k in self.last.keys(run)]
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """All runs of the last round."""
-        return {f"exchange/{self.use.stage.name}/last": combined(run, self._runs(run))}
+        """All runs of the last round, by their manifest."""
+        return run.store.digests(*self.before.outputs(run))
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The shards of the group, and the caps."""

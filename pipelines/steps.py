@@ -6,20 +6,23 @@ Nobody else decides what is done. A step's `write` fills temporary paths; `make`
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import resource
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..documents.fingerprint import digest
+from ..documents.fingerprint import canonical, digest
 
 if TYPE_CHECKING:
     from .run import Run
 
+MANIFEST = 1  # format of manifests
 Counts = dict[str, dict[str, Any]]  # output name -> counts for its sidecar
 
 
@@ -28,6 +31,7 @@ class Step:
 
     name: str
     needs_all = False  # whether it must stop when a shard before it failed
+    local = False  # whether the driver does it itself: too little work to hand out
 
     def keys(self, run: Run) -> list[str]:
         """What there is to make; the shards unless a step says otherwise."""
@@ -102,6 +106,59 @@ class Facts:
             "host": platform.node(),
             "pid": os.getpid(),
         }
+
+
+class ManifestStep(Step):
+    """`manifests/<step>.json`: all outputs of a finished step, by digest and documents.
+
+    What needs all of a step names this one file among its inputs: a sidecar with 100,000 names
+    helps nobody, and a task that looked at every one of them would cost more than its work.
+    """
+
+    needs_all = True
+    local = True
+
+    def __init__(self, of: Step) -> None:
+        self.of = of
+        self.name = f"manifest-{of.name}"
+
+    def keys(self, run: Run) -> list[str]:
+        """One."""
+        return ["all"]
+
+    def outputs(self, run: Run, key: str = "all") -> tuple[str, ...]:
+        """One small file."""
+        return (f"manifests/{self.of.name}.json",)
+
+    def _files(self, run: Run) -> dict[str, list[Any]]:
+        names = [o for key in self.of.keys(run) for o in self.of.outputs(run, key)]
+        sides = {n: run.store.require(n) for n in names}
+        return {n: [s.digest, s.counts.get("documents")] for n, s in sides.items()}
+
+    def inputs(self, run: Run, key: str) -> dict[str, str]:
+        """All outputs, under one digest."""
+        return {self.of.name: digest(self._files(run))}
+
+    def fingerprint(self, run: Run, key: str) -> str:
+        """The format alone."""
+        return digest(["manifest", MANIFEST])
+
+    def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
+        """List them."""
+        (name,) = self.outputs(run)
+        files = self._files(run)
+        paths[name].write_bytes(canonical({"format": MANIFEST, "files": files}))
+        return {name: {"files": len(files)}}
+
+    def files(self, run: Run) -> dict[str, list[Any]]:
+        """[digest, documents] of each output, as listed."""
+        (name,) = self.outputs(run)
+        return _listed(run.store.path(name), run.store.require(name).digest)
+
+
+@lru_cache(maxsize=8)
+def _listed(path: Path, _digest: str) -> dict[str, list[Any]]:
+    return dict(json.loads(path.read_bytes())["files"])
 
 
 def combined(run: Run, names: list[str]) -> str:

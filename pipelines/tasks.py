@@ -12,7 +12,7 @@ from .passes import Pass, PassStep
 from .read import ReadStep
 from .rounds import DecideStep, GatherStep, ScatterStep
 from .run import PLACE, RECIPE, Run
-from .steps import Step
+from .steps import ManifestStep, Step
 
 
 def steps_of(run: Run) -> list[Step]:
@@ -20,13 +20,28 @@ def steps_of(run: Run) -> list[Step]:
     found: list[Step] = [ReadStep(), ReadAccountStep()]
     earlier: list[Pass] = []
     for which in run.passes:
-        found += [PassStep(which, list(earlier)), PassAccountStep(which, list(earlier))]
+        one = PassStep(which, list(earlier))
+        found += [one, PassAccountStep(which, list(earlier))]
         earlier.append(which)
         if which.surveys is not None:
-            scatter = ScatterStep(which.surveys, which, list(earlier))
-            rounds = [GatherStep(scatter, i) for i in range(len(which.surveys.stage.rounds))]
-            found += [scatter, *rounds, DecideStep(rounds[-1])]
+            found += _global(which, list(earlier), ManifestStep(one))
     return [*found, CorpusStep(), TokensStep(), MixStep()]
+
+
+def _global(which: Pass, through: list[Pass], surveyed: ManifestStep) -> list[Step]:
+    """The steps of the global stage that a pass surveyed for."""
+    use = which.surveys
+    if use is None:
+        return []
+    scatter = ScatterStep(use, which, through, surveyed)
+    before = ManifestStep(scatter)
+    found: list[Step] = [surveyed, scatter, before]
+    for number in range(len(use.stage.rounds)):
+        one = GatherStep(scatter, number, before)
+        before = ManifestStep(one)
+        found += [one, before]
+        last = one
+    return [*found, DecideStep(last, before)]
 
 
 def perform(run_dir: str, step: str, key: str) -> None:

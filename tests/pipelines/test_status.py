@@ -45,7 +45,8 @@ def test_status_reads_no_data_file(copy):
 
 
 def test_status_of_a_run_cut_off_in_the_middle(copy):
-    for folder in ("exchange", "decisions", "attributes/exact_duplicates", "corpus", "tokens"):
+    gone = ("manifests", "exchange", "decisions", "attributes/exact_duplicates", "corpus", "tokens")
+    for folder in gone:
         shutil.rmtree(copy / folder)
     found = status(open_run(copy))
     steps = by_step(found)
