@@ -11,18 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..documents.errors import UsageError
 from ..documents.fingerprint import canonical, digest
-from .readers.extents import Extent, expand, group_extents
-from .recipe import Recipe
+from .readers.extents import Extent, group_extents
+from .readers.inputs import expand
+from .readers.storage import Stat, open_file, stat_file
+from .recipe import Recipe, Source
 from .store import Store, write_whole
 
 NAME = "manifest.jsonl"
-_SEEN = "inputs.seen"  # digests by size and time of change, to hash an input once
+_SEEN = "inputs.seen"  # digests by size and version, to hash an input once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
         if not files:
             msg = f"source {source.name!r}: no files with bytes in {list(source.paths)}"
             raise UsageError(msg)
-        shards += _source_shards(recipe, source.name, files, seen, old)
+        shards += _source_shards(recipe, source, files, seen, old)
     seen.save()
     lines = b"".join(canonical(asdict(s)) + b"\n" for s in shards)
     current = store.path(NAME)
@@ -90,7 +93,7 @@ def _kept(recipe: Recipe, mine: list[Shard], files: list[str], seen: _Seen) -> l
             if extent.file in sound and seen.digest(recipe.root, extent) != value:
                 sound.discard(extent.file)
     for file, size in covered.items():
-        if file in sound and size != (recipe.root / file).stat().st_size:
+        if file in sound and size != seen.stat(recipe.root, file).size:
             sound.discard(file)
     kept = mine
     while True:
@@ -107,14 +110,16 @@ def _kept(recipe: Recipe, mine: list[Shard], files: list[str], seen: _Seen) -> l
 
 
 def _source_shards(
-    recipe: Recipe, source: str, files: list[str], seen: _Seen, old: Mapping[str, Shard]
+    recipe: Recipe, of: Source, files: list[str], seen: _Seen, old: Mapping[str, Shard]
 ) -> list[Shard]:
+    source = of.name
+    whole = of.reader.get("format") is not None  # a file is one document
     kept = _kept(recipe, [s for s in old.values() if s.source == source], files, seen)
     covered = {e.file for s in kept for e in s.extents}
     by_digest = {d: s.name for s in kept for d in s.digests if s.duplicate_of is None}
     fresh: list[Shard] = []
     left = [f for f in files if f not in covered]
-    for group in group_extents(recipe.root, left, target_bytes=recipe.shard_bytes):
+    for group in group_extents(recipe.root, left, target_bytes=recipe.shard_bytes, split=not whole):
         unique: list[tuple[Extent, str]] = []
         repeated: list[tuple[Extent, str]] = []
         own: set[str] = set()
@@ -145,30 +150,45 @@ def _named(name: str, source: str, unique: list[tuple[Extent, str]]) -> Shard:
 
 
 class _Seen:
-    """Digests of extents, remembered by (file, size, time of change): an input is hashed once."""
+    """Digests of extents, remembered by (file, size, version): an input is hashed once.
+
+    An object whose store gives an etag is not read for it: its digest is that of size and etag,
+    and of the address too unless the etag is known to be made of the bytes (S3, GCS).
+    """
 
     def __init__(self, store: Store) -> None:
         self._path = store.path(_SEEN)
+        self._stats: dict[str, Stat] = {}
         try:
             self._known: dict[str, list[Any]] = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
             self._known = {}
 
+    def stat(self, root: Path, file: str) -> Stat:
+        """Size and version, asked for once."""
+        if file not in self._stats:
+            self._stats[file] = stat_file(root, file)
+        return self._stats[file]
+
     def digest(self, root: Path, extent: Extent) -> str:
-        path = root / extent.file
-        stat = path.stat()
+        stat = self.stat(root, extent.file)
+        if stat.tagged:
+            place = "" if stat.content else extent.file
+            return digest([stat.size, stat.version, place, extent.start, extent.end])
         key = f"{extent.file}:{extent.start}-{extent.end}"
-        stamp = [stat.st_size, stat.st_mtime_ns]
+        stamp = [stat.size, stat.version]
         held = self._known.get(key)
-        if held and held[:2] == stamp:
+        if held and held[:2] == stamp and stat.version:
             return str(held[2])
         hasher = hashlib.blake2b(digest_size=16)
-        with path.open("rb") as file:
-            file.seek(extent.start)
-            left = extent.end - extent.start
-            while left and (chunk := file.read(min(left, 1 << 20))):
+        with closing(open_file(root, extent.file)) as file:
+            at = extent.start
+            while at < extent.end:
+                chunk = file.read(at, min(extent.end - at, file.sequential))
+                if not chunk:
+                    break
                 hasher.update(chunk)
-                left -= len(chunk)
+                at += len(chunk)
         self._known[key] = [*stamp, hasher.hexdigest()]
         return hasher.hexdigest()
 

@@ -8,6 +8,8 @@ committed: stored bytes are those of the extents, decoded bytes those of records
 from __future__ import annotations
 
 import re
+import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -50,13 +52,13 @@ class ReadStep(Step):
         return {f"extent-{i}": d for i, d in enumerate(run.shards[key].digests)}
 
     def fingerprint(self, run: Run, key: str) -> str:
-        """Reader options, the converter with its fields, what the source states, libraries."""
+        """Reader options, the converter, what the source states, libraries, Unicode's tables."""
         source = run.recipe.source(run.shards[key].source)
         converter = source.converter
         own = [converter.name, converter.revision, converter]
         said = [source.name, source.dump, source.license, dict(source.reader)]
         libraries = run.versions("pyarrow", "resiliparse", "zstandard", "brotli", "isal")
-        return digest([FORMAT, own, said, libraries])
+        return digest([FORMAT, own, said, libraries, unicodedata.unidata_version])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Read all extents of the shard, in order."""
@@ -71,6 +73,7 @@ class ReadStep(Step):
         documents, losses, narrow = self.outputs(run, key)
         counts |= {"documents": out.documents, "text_bytes": out.text_bytes}
         counts |= {"repairs": dict(sorted(out.repairs.items()))}
+        counts |= {"repeated_urls": dict(sorted(out.repeated.items()))}  # within the shard
         return {
             documents: counts,
             losses: {"losses": out.losses},
@@ -80,6 +83,8 @@ class ReadStep(Step):
 
 def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
     """Feed the writer; returns the reader's account."""
+    from .convert import MainText
+    from .convert.guard import guarded
     from .readers import ReadAccount, read_extent
 
     skipped: Counter[str] = Counter()
@@ -94,7 +99,9 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
 
     records = 0
     record_bytes = 0
-    for item in source.converter(items()):
+    convert = source.converter
+    made = guarded(convert, items()) if isinstance(convert, MainText) else convert(items())
+    for item in made:
         if isinstance(item, Skip):
             skipped[item.reason] += item.records
             skipped_bytes[item.reason] += item.span
@@ -142,6 +149,8 @@ class _Writer:
         self._held = 0
         self.documents = self.text_bytes = self.losses = 0
         self.repairs: Counter[str] = Counter()
+        self._urls: dict[str, tuple[int, int]] = {}  # of each, size and checksum of its first text
+        self.repeated: Counter[str] = Counter()
 
     def add(self, draft: Draft) -> None:
         """One document."""
@@ -175,6 +184,12 @@ class _Writer:
                 "bytes": len(content),
             }
         )
+        if draft.url:
+            mark = len(content), zlib.crc32(content)
+            if mark != (first := self._urls.setdefault(draft.url, mark)):
+                self.repeated["other_text"] += 1
+            elif first is not mark:
+                self.repeated["same_text"] += 1
         self._held += len(content)
         self.documents += 1
         self.text_bytes += len(content)

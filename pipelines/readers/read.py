@@ -12,24 +12,29 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from ...documents.errors import StopError
 from ...documents.records import Locator, Loss, Record, Skip
 from .account import ReadAccount, ReadOptions
+from .arc import frame_arc
 from .columns import MAGIC, read_parquet, reread_row
 from .extents import Extent
 from .frames import decode_frames
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
 from .sniff import PROBE, codec_of, foreign, kind_of
+from .storage import Ranges, open_file
 from .stored import REACH, Event, Stored
 from .stream import Stream
 from .warc import Framed, frame_warc
+from .whole import frame_whole, whole_record
 
 Item = Record | Loss | Skip
 Framer = Callable[[Stream, ReadOptions], Iterator[Framed]]
+_FRAMERS: dict[str, Framer] = {"warc": frame_warc, "arc": frame_arc, "jsonl": frame_jsonl}
 
 
 def read_extent(
@@ -64,20 +69,18 @@ def _checked(
 
 
 def _items(root: Path, extent: Extent, account: ReadAccount, given: ReadOptions) -> Iterator[Item]:
-    path = root / extent.file
     if extent.end <= extent.start:
         return
-    if _is_parquet(path):
-        yield from read_parquet(path, extent.file, extent.start, extent.end, account, given)
-        return
-    with Stored(path, extent.start, extent.end) as stored:
-        stream = _open(stored, extent.file, account)
-        yield from _hold(stream, given)
+    with closing(open_file(root, extent.file)) as ranges:
+        if given.format is None and _is_parquet(ranges):
+            yield from read_parquet(ranges, extent, account, given)
+            return
+        stored = Stored(ranges, extent.file, extent.start, extent.end)
+        yield from _hold(_open(stored, extent.file, account), given)
 
 
-def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == MAGIC
+def _is_parquet(ranges: Ranges) -> bool:
+    return ranges.read(0, 4) == MAGIC
 
 
 def _open(stored: Stored, name: str, account: ReadAccount) -> Stream:
@@ -98,13 +101,13 @@ def _plain(stored: Stored, account: ReadAccount) -> Iterator[Event]:
 
 def _framed(stream: Stream, given: ReadOptions) -> Iterator[Framed | int]:
     """Items of the whole stream; after a fault, the position from which they are not trusted."""
-    framer: Framer | None = None
+    framer: Framer | None = frame_whole if given.format else None
     while True:
         if framer is None and stream.fill(1):
             stream.fill(PROBE)
             kind = kind_of(stream.buf[stream.at : stream.at + PROBE])
             if kind is not None:
-                framer = frame_warc if kind == "warc" else frame_jsonl
+                framer = _FRAMERS[kind]
             elif stream.fault is None:
                 yield _unknown(stream)
         if framer is not None:
@@ -237,20 +240,22 @@ def reread(root: Path, locator: Locator, **options: Any) -> Record | None:
     Of a locator that covers several lines (a repository bundle) the first comes back.
     """
     given = ReadOptions.of(options)
-    path = root / locator.file
-    if _is_parquet(path):
-        return reread_row(path, locator, given)
-    size = path.stat().st_size
-    if not 0 <= locator.offset < size:
-        return None
-    with Stored(path, locator.offset, size) as stored:
+    with closing(open_file(root, locator.file)) as ranges:
+        if given.format is None and _is_parquet(ranges):
+            return reread_row(ranges, locator, given)
+        if not 0 <= locator.offset < ranges.size:
+            return None
+        stored = Stored(ranges, locator.file, locator.offset, ranges.size)
         stream = _open(stored, locator.file, ReadAccount())
         if not _skip(stream, locator.inner) or not stream.fill(locator.span):
             return None
         data = stream.buf[stream.at : stream.at + locator.span]
-    if kind_of(data[:PROBE]) == "warc":
+    if given.format is not None:
+        return whole_record(data, locator, given)
+    kind = kind_of(data[:PROBE])
+    if kind in {"warc", "arc"}:
         one = Stream(iter([data]), locator.file, ReadAccount(), locator.offset)
-        for _, item in frame_warc(one, given):
+        for _, item in _FRAMERS[kind](one, given):
             if isinstance(item, Record):
                 return _placed(item, locator)
         return None

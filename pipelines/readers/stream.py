@@ -29,6 +29,7 @@ class Stream:
         self.file = file
         self.fault: Fault | None = None
         self.ended = False
+        self.broken = False  # a fault was taken
         self._events = events
         self._account = account
         self._plain = plain_start
@@ -117,6 +118,7 @@ class Stream:
             msg = "no fault to take"
             raise ValueError(msg)
         self.fault = None
+        self.broken = True
         frontier = self.base + len(self.buf)
         corrupt = fault.reason == "corrupt_member"
         doubtful = self._doubtful(frontier) if corrupt else frontier
