@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...documents.records import Draft, Loss, Record, Skip
-from .charsets import decode
+from .charsets import decode_plain
 from .cleaning import clean_line, clean_text, clean_values
 
 
@@ -32,7 +32,7 @@ def convert_text(record: Record, license_field: str = "license") -> Draft | Loss
     charset: dict[str, Any] = {}
     undecoded = 0
     if raw is None and record.media_type == "text/plain" and record.body is not None:
-        raw, charset["charset"], undecoded = decode(record.body, record.charset)
+        raw, charset["charset"], undecoded = decode_plain(record.body)
     if raw is None:
         detail = f"a {record.media_type or 'binary'} body; use the converter main_text"
         return Loss(locator=record.locator, reason="not_text", detail=detail, kind="dropped")

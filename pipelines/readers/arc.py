@@ -6,7 +6,8 @@
 The first record is `filedesc://...`; its content says which version follows, but the last word of
 a line is the length in each. URLs hold spaces in the wild, so a line is read from its end. There
 is no mark like `WARC/`: a record counts as framed when its content is followed by a line end and
-then by a line of this shape or by nothing; otherwise it is `bad_framing` up to the next such line.
+then by a line that resembles this shape or by nothing; otherwise it is `bad_framing` up to the next
+line of exactly this shape.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _LINE = (
 )
 HEADER = re.compile(_LINE)
 _NEXT = re.compile(rb"(?<=\n)" + _LINE)
+_ADDRESS = re.compile(rb"(?:\d{1,3}\.){3}\d{1,3}")
+_DATE = re.compile(rb"\d{12,17}")
 _LONGEST = 17_200  # bytes of a header line
 _PIECE = 1 << 20
 
@@ -34,6 +37,30 @@ _PIECE = 1 << 20
 def starts(head: bytes) -> bool:
     """Whether a header line stands at the start of `head`."""
     return HEADER.match(head) is not None
+
+
+def _resembles(data: bytes, at: int) -> bool:
+    """Whether a header line stands at `at`, be it damaged in some of its words.
+
+    Three of five will do: else damage to one header would cost the sound record before it too.
+    """
+    if HEADER.match(data, at):
+        return True
+    end = data.find(b"\n", at, at + _LONGEST)
+    words = data[at : end if end >= 0 else at + _LONGEST].split()
+    return (
+        len(words) >= 3
+        and sum(
+            (
+                b":" in words[0] and not words[0].endswith(b":"),
+                any(_ADDRESS.fullmatch(w) for w in words[1:]),
+                any(_DATE.fullmatch(w) for w in words[1:]),
+                any(b"/" in w for w in words[1:]),
+                words[-1].isdigit(),
+            )
+        )
+        >= 3
+    )
 
 
 def frame_arc(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
@@ -73,7 +100,7 @@ def _record(
     after = stream.at + head + size + ends
     # Some writers count the line end that closes a record in its length.
     follows = ends or stream.buf[after - 1 : after] == b"\n"
-    if after < len(stream.buf) and not (follows and HEADER.match(stream.buf, after)):
+    if after < len(stream.buf) and not (follows and _resembles(stream.buf, after)):
         return _resync(stream, start, head, f"length {size} is not followed by a record")
     if stream.fault is not None and not follows and after == len(stream.buf):
         return _unfinished(stream, start, head, "the line end after the record is cut")

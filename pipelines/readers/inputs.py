@@ -66,7 +66,8 @@ def _addressed(address: str) -> Iterator[tuple[str, int]]:
     except FileNotFoundError:
         info = {}
     if info.get("type") == "file" and not address.endswith("/"):
-        yield address, stat_of(info, address).size
+        full = system.unstrip_protocol(path)  # one name for one object, however it was given
+        yield full, stat_of(info, full).size
         return
     pattern = _GLOB.search(address.partition("://")[2]) is not None
     if info:
@@ -109,6 +110,9 @@ def _listed(base: Path, file: str) -> Iterator[tuple[str, int]]:
             name = f"{file.removesuffix(key_of(file))}{name.lstrip('/')}"
         elif not is_address(name):
             name = _relative(base, name)
+        if is_address(name):
+            system, path = filesystem(name)
+            name = system.unstrip_protocol(path)
         names.append((number, name))
 
     def ask(entry: tuple[int, str]) -> Stat:

@@ -25,7 +25,7 @@ from .extents import Extent
 from .frames import decode_frames
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
-from .sniff import PROBE, codec_of, foreign, kind_of
+from .sniff import BOM, PROBE, codec_of, foreign, kind_of
 from .storage import Ranges, open_file
 from .stored import REACH, Event, Stored
 from .stream import Stream
@@ -108,6 +108,9 @@ def _framed(stream: Stream, given: ReadOptions) -> Iterator[Framed | int]:
             kind = kind_of(stream.buf[stream.at : stream.at + PROBE])
             if kind is not None:
                 framer = _FRAMERS[kind]
+                if stream.position == 0 and kind != "jsonl" and stream.buf.startswith(BOM):
+                    stream.at = len(BOM)
+                    yield stream.position, Skip(reason="bom", span=len(BOM), records=0)
             elif stream.fault is None:
                 yield _unknown(stream)
         if framer is not None:

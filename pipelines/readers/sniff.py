@@ -11,7 +11,7 @@ from .warc import HEADER
 
 PROBE = 64 << 10  # decoded bytes that say what a stream holds
 _SEARCH = 1 << 20  # stored bytes searched for a member when the start is damaged
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _FOREIGN = (
     (b"PK\x03\x04", "a ZIP archive: unpack it"),
     (b"\xff\xfe", "UTF-16: convert it to UTF-8"),
@@ -47,7 +47,7 @@ def codec_of(stored: Stored) -> Codec | str:
 
 def kind_of(head: bytes) -> str | None:
     """`warc`, `arc`, `jsonl` or None for the first decoded bytes of a stream."""
-    start = head.removeprefix(_BOM).lstrip(b" \t\r\n")
+    start = head.removeprefix(BOM).lstrip(b" \t\r\n")
     if start.startswith(b"WARC/"):
         return "warc"
     if start.startswith(b"filedesc:") or arc.starts(start):
