@@ -100,7 +100,12 @@ def _record(
     after = stream.at + head + size + ends
     # Some writers count the line end that closes a record in its length.
     follows = ends or stream.buf[after - 1 : after] == b"\n"
-    if after < len(stream.buf) and not (follows and _resembles(stream.buf, after)):
+    next_stands = (
+        stream.member_at(stream.base + after)
+        or _resembles(stream.buf, after)
+        or stream.buf.find(b"\n", after) < 0  # a line that the stream cuts
+    )
+    if after < len(stream.buf) and not (follows and next_stands):
         return _resync(stream, start, head, f"length {size} is not followed by a record")
     if stream.fault is not None and not follows and after == len(stream.buf):
         return _unfinished(stream, start, head, "the line end after the record is cut")

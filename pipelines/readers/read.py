@@ -254,7 +254,8 @@ def reread(root: Path, locator: Locator, **options: Any) -> Record | None:
             return None
         data = stream.buf[stream.at : stream.at + locator.span]
     if given.format is not None:
-        return whole_record(data, locator, given)
+        whole = whole_record(data, locator, given)
+        return whole if isinstance(whole, Record) else None
     kind = kind_of(data[:PROBE])
     if kind in {"warc", "arc"}:
         one = Stream(iter([data]), locator.file, ReadAccount(), locator.offset)

@@ -16,6 +16,7 @@ from .storage import key_of
 from .stream import Stream
 from .warc import Framed
 
+_CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
 MEDIA = {"text": "text/plain", "html": "text/html"}
 
 
@@ -38,8 +39,16 @@ def frame_whole(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
         yield stream.position, whole_record(body, stream.locate(start, len(body)), options)
 
 
-def whole_record(body: bytes, locator: Locator, options: ReadOptions) -> Record:
-    """The record of a file's decoded bytes; its identity is the path under the root or bucket."""
+def whole_record(body: bytes, locator: Locator, options: ReadOptions) -> Record | Loss:
+    """The record of a file's decoded bytes; its identity is the path under the root or bucket.
+
+    A file of which more than 1 % are control bytes is `not_text`, a fault: an image, a PDF, or a
+    compressed file whose first bytes are damaged. UTF-16 is a text when it starts with its mark.
+    """
+    controls = len(body) - len(body.translate(None, _CONTROLS))
+    if controls * 100 > len(body) and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        detail = f"{controls} of {len(body)} bytes are controls; it starts with {body[:16]!r}"
+        return Loss(locator=locator, reason="not_text", detail=detail)
     media = MEDIA[options.format or "text"]
     return Record(locator=locator, body=body, media_type=media, identity=key_of(locator.file))
 
