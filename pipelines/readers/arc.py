@@ -27,7 +27,7 @@ _LINE = (
     rb"(?:([^\r\n]{0,9000}?) )?(\d{1,18})\r?\n"
 )
 HEADER = re.compile(_LINE)
-_NEXT = re.compile(rb"(?<=\n)" + _LINE)
+NEXT = re.compile(rb"(?<=\n)" + _LINE)
 _ADDRESS = re.compile(rb"(?:\d{1,3}\.){3}\d{1,3}")
 _DATE = re.compile(rb"\d{12,17}")
 _LONGEST = 17_200  # bytes of a header line
@@ -166,7 +166,7 @@ def _headless(stream: Stream, start: int) -> Framed | None:
 
 def _unfinished(stream: Stream, start: int, head: int, detail: str) -> Framed | None:
     """A record that the stream cuts, unless its length is wrong and hides another record."""
-    if _NEXT.search(stream.buf, stream.at + head):
+    if NEXT.search(stream.buf, stream.at + head):
         return _resync(stream, start, head, detail)
     if stream.fault is not None:
         return None
@@ -182,7 +182,7 @@ def _resync(stream: Stream, start: int, head: int, detail: str, *, cut: bool = F
     """Give up the bytes from `start` to the next header line after `head` bytes of them."""
     where = stream.locate(start)
     stream.at += max(1, head)
-    found = stream.discard(_NEXT, _LONGEST)
+    found = stream.discard(NEXT, _LONGEST)
     span = stream.position - start
     locator = Locator(where.file, where.offset, where.inner, span)
     reason = "truncated_stream" if cut and not found and stream.ended else "bad_framing"
@@ -200,7 +200,7 @@ def _too_large(stream: Stream, start: int, head: int, size: int) -> Framed:
             reason, detail = "truncated_stream", f"{size} bytes, {left} of them missing"
             break
         take = min(left, stream.available)
-        if hit := _NEXT.search(stream.buf, stream.at, stream.at + take):
+        if hit := NEXT.search(stream.buf, stream.at, stream.at + take):
             stream.at = hit.start()
             reason, detail = "bad_framing", f"length {size} reaches over another record"
             break

@@ -1,6 +1,19 @@
 """One extent to records, losses and skips; one record again from its locator.
 
-    stored bytes -> codec (members, frames) -> Stream (window, positions) -> framer -> hold -> out
+    storage (ranges) -> codec (members, frames) -> Stream (window, positions) -> framer -> hold -> out
+
+How each kind of damage is caught, whatever the codec and container:
+
+    cut stream                 members, frames: the codec's end is missing; framers: the length is
+    corrupt member             its checksum or structure; decoding goes on at the next sound member
+    empty member, padding      members: an end without bytes, NULs between members
+    wrong or missing length    warc, arc: no line end and header where the length says
+    damaged header             warc, arc: resynchronised at the next header, from its own first byte
+    line of wrong bytes        jsonl: each line is decoded and parsed on its own
+    wrong type, null           jsonl, columns: a row of `bad_schema` or `null_text`
+    giant record               all: `max_record_bytes` before it is held; columns: before decoding
+    coded or cut body          http: the coding's own end; what is not coded is taken as it is
+    foreign bytes              sniff: `unknown_format`, with what they seem to be
 
 FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 143-163 MB/s
 here and 191-203 there, WARC 535-840 and 810-940. For that it stops without a word at an empty

@@ -57,7 +57,9 @@ def kind_of(head: bytes) -> str | None:
     if b"\n{" in head:  # the first line may be damaged
         warc = HEADER.search(head)
         return "warc" if warc and warc.start() < head.find(b"\n{") else "jsonl"
-    return "warc" if HEADER.search(head) else None
+    if HEADER.search(head):
+        return "warc"
+    return "arc" if arc.NEXT.search(head) else None
 
 
 def foreign(head: bytes) -> str:

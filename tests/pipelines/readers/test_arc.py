@@ -73,6 +73,23 @@ def test_arc_length_that_is_none_resynchronises(make, length):
     assert [(x.reason, x.locator.span) for x in got.losses] == [("bad_framing", len(bad))]
 
 
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 40])
+def test_arc_whose_first_header_is_damaged_is_still_one(make, damage):
+    first = make.arc(0, b"")
+    got = make.read(damage + first[31:] + make.arc(1, PAGE) + make.arc(2, PAGE))
+    assert [r.url for r in got.records] == ["http://h/1", "http://h/2"]
+    assert got.reasons == ["bad_framing"]
+
+
+def test_arc_damaged_header_costs_its_record_and_not_the_one_before(make):
+    parts = [make.arc(n, PAGE) for n in range(4)]
+    for flip in range(len(parts[2].partition(b"\n")[0])):
+        bad = bytearray(parts[2])
+        bad[flip] ^= 0x80
+        got = make.read(b"".join([*parts[:2], bytes(bad), parts[3]]))
+        assert {"http://h/1", "http://h/3"} <= {r.url for r in got.records}, flip
+
+
 @pytest.mark.parametrize("cut", [1, 10, 50, 200])
 def test_arc_plain_cut_is_truncated(make, cut):
     whole = make.arc(0, b"") + make.arc(1, PAGE)

@@ -85,10 +85,12 @@ def build(make, name: str) -> Seed:
 
 def mutate(data: bytes, rng: random.Random) -> tuple[bytes, list[tuple[int, int]]]:
     """The mutant and the stretches of the original that were touched."""
-    touched = []
+    touched: list[tuple[int, int]] = []
     # From the end, so that places of the original stay where they were.
     for at in sorted(rng.randrange(len(data)) for _ in range(rng.choice((1, 1, 1, 2, 3))))[::-1]:
         end = min(len(data), at + rng.randint(1, 60))
+        if touched:
+            end = max(at + 1, min(end, touched[-1][0]))
         kind = rng.choice(("flip", "flip", "flip", "cut", "splice", "double", "blank", "drop"))
         if kind == "flip":
             end = at + 1
@@ -137,18 +139,17 @@ def run(make, name: str, numbers: range) -> None:
             expected = parquet_survivors(seed, data, touched)
         else:
             expected = survivors(seed, touched)
-        seen = dict(found)
         for one in expected:
-            assert seen.get(one) == good[one], (name, number, one)
-        if seed.members:
-            assert all(good.get(k) == v for k, v in found), (name, number)  # nothing altered
-        # A cut between two members leaves no trace; without checksums a record may turn into one
-        # of another type, which is counted with its type, or get another name.
-        clean_cut = any(a in {s[0] for s in seed.spans} and b > len(seed.data) for a, b in touched)
-        traced = bool(got.losses)
-        if not seed.members:
-            traced |= len(found) == len(good) or got.account.skips != clean.account.skips
-        assert traced or clean_cut or not set(good) - set(seen), (name, number)
+            assert (one, good[one]) in found, (name, number, one)
+        if seed.members:  # nothing altered, but where the checksum that would say so is cut off
+            cut = {x.locator.offset for x in got.losses if x.reason == "truncated_stream"}
+            sound = [key(r) for r in got.records if r.locator.offset not in cut]
+            assert all(good.get(k) == v for k, v in found if k in sound), (name, number)
+            # What is missing has a row in the books; a cut between two members leaves no trace.
+            # (In plain files two lines may merge into one, or a record turn into another type.)
+            clean_cut = any(a in {s[0] for s in seed.spans} and b > 1 << 50 for a, b in touched)
+            missing = set(good) - {k for k, _ in found}
+            assert got.losses or clean_cut or not missing, (name, number)
 
 
 def survivors(seed: Seed, touched: list[tuple[int, int]]) -> list[str]:
