@@ -30,7 +30,7 @@ _CONTROL_BYTES = bytes({*range(9), *range(11, 32), 127})
 _C1_BYTES = re.compile(rb"\xc2[\x80-\x9f]")
 _MARKS = ("\u2028", "\u2029", "\ufeff")
 _WINDOWS = {
-    code: bytes([code]).decode("cp1252")
+    chr(code): bytes([code]).decode("cp1252")
     for code in {*range(0x80, 0xA0)} - {0x81, 0x85, 0x8D, 0x8F, 0x90, 0x9D}
 }
 
@@ -42,6 +42,8 @@ def clean_text(text: str) -> tuple[str, dict[str, int]]:
     `control`, counted in characters of the given text; `nfc`, in characters more or fewer, at
     least 1.
     """
+    if text.isascii() and text.isprintable():  # a URL, a date, a key: most of what is cleaned
+        return text, {}
     repairs: dict[str, int] = {}
     try:
         raw = text.encode()
@@ -84,9 +86,8 @@ def _controls(text: str, repairs: dict[str, int]) -> str:
     count("line", lines)
     text, controls = _CONTROLS.subn("", text)
     count("control", controls)
-    if c1 := len(_C1.findall(text)):
-        count("c1", c1)
-        text = text.translate(_WINDOWS)
+    text, c1 = _C1.subn(lambda found: _WINDOWS[found[0]], text)
+    count("c1", c1)
     return text
 
 

@@ -1,6 +1,6 @@
 """One extent to records, losses and skips; one record again from its locator.
 
-    storage (ranges) -> codec (members, frames) -> Stream (window, positions) -> framer -> hold -> out
+    storage (ranges) -> codec (members, frames) -> Stream (positions) -> framer -> hold -> out
 
 How each kind of damage is caught, whatever the codec and container:
 
