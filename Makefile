@@ -13,8 +13,8 @@ help: ## this list
 demo: .venv ## the whole mill on sample_data, ends with a report
 	$(BIN)/gristmill demo
 
-test: .venv ## all tests but the cluster and the nightly ones (under 10 minutes)
-	$(BIN)/python -m pytest -q -m 'not cluster and not nightly'
+test: .venv ## all tests but those of real engines and the nightly ones (under 10 minutes)
+	$(BIN)/python -m pytest -q -m 'not cluster and not object_store and not nightly'
 
 lint: .venv ## ruff and mypy
 	$(BIN)/ruff check .
@@ -26,11 +26,11 @@ bench: .venv ## every measurement in benchmarks/, one after the other
 	@set -e; for script in benchmarks/[!_]*.py; do \
 	  test -e "$$script" || continue; echo "== $$script"; $(BIN)/python "$$script"; done
 
-test-cluster: .venv/.cluster ## the executors on a real Slurm and a real Ray, on loopback
-	$(BIN)/python -m pytest -q -m cluster
+test-cluster: .venv/.cluster ## a real Slurm, a real Ray and a real S3 server, on loopback
+	$(BIN)/python -m pytest -q -m 'cluster or object_store'
 
 test-nightly: .venv ## the long tests, fixed seeds
-	$(BIN)/python -m pytest -q -m nightly || test $$? -eq 5 # 5: there is none yet
+	$(BIN)/python -m pytest -q -m nightly
 
 clean: ## remove the environment and all caches
 	rm -rf .venv build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -50,6 +50,7 @@ clean: ## remove the environment and all caches
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.venv/.cluster: .venv/.ready requirements-cluster.lock
+.venv/.cluster: .venv/.ready requirements-cluster.lock requirements-store.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-cluster.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-store.lock
 	@touch $@

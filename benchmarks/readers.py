@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gristmill.documents.records import Draft
-from gristmill.pipelines.convert import MainText
+from gristmill.pipelines.convert import MainText, PlainText
 from gristmill.pipelines.readers import ReadAccount, plan_extents, read_extent
 
 ROUNDS = 5
@@ -40,6 +40,17 @@ def ours(folder: Path, pattern: str) -> float:
             for _ in read_extent(folder, extent, account):
                 pass
     account.check()
+    return account.decoded_bytes
+
+
+def documents(folder: Path) -> float:
+    """Decoded bytes of WET files, read and made into documents under the text policy."""
+    account = ReadAccount()
+    convert = PlainText()
+    for shard in plan_extents(folder, ["*.warc.wet.gz"]):
+        for extent in shard:
+            for _ in convert(read_extent(folder, extent, account)):
+                pass
     return account.decoded_bytes
 
 
@@ -87,6 +98,8 @@ def main() -> None:
             print("  FastWARC not installed")
         else:
             print(f"  FastWARC {decoded / other / 1e6:6.0f} MB/s")
+    seconds, decoded = best(lambda: documents(folder))
+    print(f"WET to documents, text policy included  {decoded / seconds / 1e6:6.0f} MB/s")
     seconds, count = best(lambda: pages(folder))
     print(f"main text {count:6.0f} pages from WARC  {count / seconds:6.0f} pages/s")
 

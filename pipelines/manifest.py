@@ -11,18 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..documents.errors import StopError, UsageError
 from ..documents.fingerprint import canonical, digest
-from .readers.extents import Extent, expand, group_extents
+from .readers.extents import Extent, group_extents
+from .readers.inputs import expand
+from .readers.storage import Ranges, Stat, open_file, stat_file
 from .recipe import Recipe, Source
 from .store import Store, write_whole
 
 NAME = "manifest.jsonl"
-_SEEN = "inputs.seen"  # digests by size and time of change, to hash an input once
+_SEEN = "inputs.seen"  # digests by size and version, to hash an input once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
     shards: list[Shard] = []
     for source in recipe.sources:
         files = find_inputs(recipe, source)
-        shards += _source_shards(recipe, source.name, files, seen, old)
+        shards += _source_shards(recipe, source, files, seen, old)
     seen.save()
     lines = b"".join(canonical(asdict(s)) + b"\n" for s in shards)
     current = store.path(NAME)
@@ -113,7 +116,7 @@ def _kept(recipe: Recipe, mine: list[Shard], files: list[str], seen: _Seen) -> l
             if extent.file in sound and seen.digest(recipe.root, extent) != value:
                 sound.discard(extent.file)
     for file, size in covered.items():
-        if file in sound and size != (recipe.root / file).stat().st_size:
+        if file in sound and size != seen.stat(recipe.root, file).size:
             sound.discard(file)
     kept = mine
     while True:
@@ -130,14 +133,16 @@ def _kept(recipe: Recipe, mine: list[Shard], files: list[str], seen: _Seen) -> l
 
 
 def _source_shards(
-    recipe: Recipe, source: str, files: list[str], seen: _Seen, old: Mapping[str, Shard]
+    recipe: Recipe, of: Source, files: list[str], seen: _Seen, old: Mapping[str, Shard]
 ) -> list[Shard]:
+    source = of.name
+    whole = of.reader.get("format") is not None  # a file is one document
     kept = _kept(recipe, [s for s in old.values() if s.source == source], files, seen)
     covered = {e.file for s in kept for e in s.extents}
     by_digest = {d: s.name for s in kept for d in s.digests if s.duplicate_of is None}
     fresh: list[Shard] = []
     left = [f for f in files if f not in covered]
-    for group in group_extents(recipe.root, left, target_bytes=recipe.shard_bytes):
+    for group in group_extents(recipe.root, left, target_bytes=recipe.shard_bytes, split=not whole):
         unique: list[tuple[Extent, str]] = []
         repeated: list[tuple[Extent, str]] = []
         own: set[str] = set()
@@ -167,39 +172,51 @@ def _named(name: str, source: str, unique: list[tuple[Extent, str]]) -> Shard:
     return Shard(name=name, source=source, extents=extents, digests=digests)
 
 
-def extent_digest(root: Path, extent: Extent) -> str:
+def extent_digest(root: Path, extent: Extent, stat: Stat | None = None) -> str:
     """BLAKE2b-128 of an extent's stored bytes, and of what it takes to decode them.
 
     A Parquet row group means nothing without the footer: equal pages under another schema are
-    other documents.
+    other documents. An object whose store gives an etag is not read for it: its digest is that of
+    size and etag, and of the address too unless the etag is known to be made of the bytes (S3).
     """
+    stat = stat or stat_file(root, extent.file)
+    if stat.tagged:
+        place = "" if stat.content else extent.file
+        return digest([stat.size, stat.version, place, extent.start, extent.end])
     hasher = hashlib.blake2b(digest_size=16)
-    path = root / extent.file
-    with path.open("rb") as file:
-        if file.read(4) == b"PAR1":
-            file.seek(-8, 2)
-            tail = file.read(8)
-            size = int.from_bytes(tail[:4], "little")
-            if tail[4:] == b"PAR1" and size + 12 <= file.tell():
-                file.seek(-8 - size, 2)
-                hasher.update(file.read(size))
-        file.seek(extent.start)
-        left = extent.end - extent.start
-        while left and (chunk := file.read(min(left, 1 << 20))):
+    with closing(open_file(root, extent.file)) as file:
+        hasher.update(_footer(file))
+        at = extent.start
+        while at < extent.end:
+            chunk = file.read(at, min(extent.end - at, file.sequential))
+            if not chunk:
+                break
             hasher.update(chunk)
-            left -= len(chunk)
+            at += len(chunk)
     return hasher.hexdigest()
+
+
+def _footer(file: Ranges) -> bytes:
+    """The footer of a Parquet file; empty for anything else."""
+    if file.size < 12 or file.read(0, 4) != b"PAR1":
+        return b""
+    tail = file.read(file.size - 8, 8)
+    size = int.from_bytes(tail[:4], "little")
+    whole = tail[4:] == b"PAR1" and size + 12 <= file.size
+    return file.read(file.size - 8 - size, size) if whole else b""
 
 
 class _Seen:
     """Digests of extents, remembered by what a change of the file changes: hashed once.
 
     A note of the driver's, no proof: every shard is hashed again when it is read.
+    An object whose store gives an etag is not read for it (`extent_digest`).
     """
 
     def __init__(self, store: Store) -> None:
         self._path = store.path(_SEEN)
         self._known: dict[str, list[Any]] = {}
+        self._stats: dict[str, Stat] = {}
         try:
             held = json.loads(self._path.read_bytes())
             if held["self"] == digest(held["known"]):
@@ -207,14 +224,22 @@ class _Seen:
         except (OSError, ValueError, KeyError, TypeError):
             return
 
+    def stat(self, root: Path, file: str) -> Stat:
+        """Size and version, asked for once."""
+        if file not in self._stats:
+            self._stats[file] = stat_file(root, file)
+        return self._stats[file]
+
     def digest(self, root: Path, extent: Extent) -> str:
-        stat = (root / extent.file).stat()
+        stat = self.stat(root, extent.file)
+        if stat.tagged or not stat.version:
+            return extent_digest(root, extent, stat)
         key = f"{extent.file}:{extent.start}-{extent.end}"
-        stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+        stamp = [stat.size, stat.version]
         held = self._known.get(key)
         if held and held[:-1] == stamp:
             return str(held[-1])
-        value = extent_digest(root, extent)
+        value = extent_digest(root, extent, stat)
         self._known[key] = [*stamp, value]
         return value
 

@@ -45,6 +45,23 @@ def decode(body: bytes, charset: str) -> tuple[str, str, int]:
     return text, encoding.lower(), bad
 
 
+def decode_plain(body: bytes) -> tuple[str, str, int]:
+    """`decode` for a text, which states no charset: mark, UTF-8, then detection.
+
+    Detection alone takes ASCII for Windows-1252 and short Windows-1252 for UTF-8.
+    """
+    if body.startswith(tuple(mark for mark, _ in _MARKS)):
+        return decode(body, "")
+    text, bad = _replacing(body, "utf-8")
+    if bad <= len(body) // _TOLERATED:
+        return text, "utf-8", bad
+    encoding = (detect_encoding(body) or "utf-8").lower()
+    if encoding in {"utf-8", "utf8"}:
+        encoding = "cp1252"
+    text, bad = _replacing(body, encoding)
+    return text, encoding, bad
+
+
 def _replacing(body: bytes, encoding: str) -> tuple[str, int]:
     try:
         return body.decode(encoding), 0

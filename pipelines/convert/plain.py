@@ -1,4 +1,4 @@
-"""Text that is text already: WET conversions, JSONL and Parquet rows."""
+"""Text that is text already: WET conversions, JSONL and Parquet rows, files of text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...documents.records import Draft, Loss, Record, Skip
+from .charsets import decode_plain
 from .cleaning import clean_line, clean_text, clean_values
 
 
@@ -15,7 +16,7 @@ class PlainText:
     """One document per record that has text. Losses (`dropped`): `no_text`, `not_text`."""
 
     name: ClassVar[str] = "plain"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
 
     license_field: str = "license"  # a string of this name becomes the document's licence
 
@@ -27,13 +28,20 @@ class PlainText:
 
 def convert_text(record: Record, license_field: str = "license") -> Draft | Loss:
     """The document of a record with text."""
-    if record.text is None:
+    raw = record.text
+    charset: dict[str, Any] = {}
+    undecoded = 0
+    if raw is None and record.media_type == "text/plain" and record.body is not None:
+        raw, charset["charset"], undecoded = decode_plain(record.body)
+    if raw is None:
         detail = f"a {record.media_type or 'binary'} body; use the converter main_text"
         return Loss(locator=record.locator, reason="not_text", detail=detail, kind="dropped")
-    text, repairs = clean_text(record.text)
+    text, repairs = clean_text(raw)
+    if undecoded:
+        repairs["undecoded"] = undecoded
     if not text.strip():
         return Loss(locator=record.locator, reason="no_text", kind="dropped")
-    metadata = clean_values(record.fields)
+    metadata = clean_values(record.fields) | charset
     stated = metadata.get(license_field)
     return make_draft(record, text, metadata, repairs, stated if isinstance(stated, str) else None)
 

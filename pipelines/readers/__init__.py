@@ -1,7 +1,8 @@
 """Stored bytes to records, with every byte accounted for."""
 
 from .account import ReadAccount, ReadOptions
-from .extents import Extent, expand, group_extents, plan_extents
+from .extents import Extent, group_extents, plan_extents
+from .inputs import expand
 from .read import read_extent, reread
 
 __all__ = [

@@ -14,11 +14,14 @@ from typing import Any, Self
 from ...documents.errors import ContractError, UsageError, did_you_mean
 from ...documents.records import Loss, Record, Skip
 
+FORMATS = (None, "text", "html")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """How rows become records, and the limits of reading. All sizes are bytes."""
 
+    format: str | None = None  # None: by its bytes; `text`, `html`: each file is one document
     text_field: str | None = "text"  # None: the raw row is the text, all its values are fields
     id_field: str = "id"
     url_field: str = "url"
@@ -44,6 +47,12 @@ class ReadOptions:
                 raise UsageError(msg)
         if not isinstance(given.get("salvage", True), bool):
             msg = f"reader.salvage: expected true or false, found {given['salvage']!r}"
+            raise UsageError(msg)
+        if given.get("format") not in FORMATS:
+            msg = (
+                f"reader.format: expected text or html, found {given['format']!r}; all other "
+                "formats are found by their bytes, without this option"
+            )
             raise UsageError(msg)
         dates = given.get("date_fields", ())
         names = [given.get(n, "") for n in ("id_field", "url_field")]

@@ -11,7 +11,6 @@ import datetime as dt
 import decimal
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,20 +20,29 @@ import pyarrow.parquet as pq
 
 from ...documents.records import Locator, Loss, Record
 from .account import ReadAccount, ReadOptions
+from .extents import Extent
 from .jsonl import make_record
+from .storage import RangeFile, Ranges
 
 MAGIC = b"PAR1"
 _BATCH = 8 << 20  # decoded bytes per batch that are aimed at
 _BAD = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, OverflowError)
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """Open a file with its strings as dictionaries; raises one of `pa.ArrowException`, OSError."""
-    with pq.ParquetFile(path) as probe:
+def open_parquet(ranges: Ranges) -> pq.ParquetFile:
+    """Open a file with its strings as dictionaries; raises one of `pa.ArrowException`, OSError.
+
+    Storage that fails raises StopError through Arrow, which is none of these: it is no damage.
+    """
+    with pq.ParquetFile(pa.PythonFile(RangeFile(ranges), "r")) as probe:
         schema = probe.schema_arrow
+        metadata = probe.metadata
         names = [f.name for f in schema if _is_text(f.type)]
     return pq.ParquetFile(
-        path, read_dictionary=names, memory_map=False, page_checksum_verification=True
+        pa.PythonFile(RangeFile(ranges), "r"),
+        metadata=metadata,
+        read_dictionary=names,
+        page_checksum_verification=True,
     )
 
 
@@ -78,15 +86,16 @@ def group_starts(file: pq.ParquetFile) -> list[int]:
 
 
 def read_parquet(
-    path: Path, name: str, start: int, end: int, account: ReadAccount, options: ReadOptions
+    ranges: Ranges, extent: Extent, account: ReadAccount, options: ReadOptions
 ) -> Iterator[Record | Loss]:
-    """Rows of the row groups that start in [start, end) of the file."""
+    """Rows of the row groups that start within the extent."""
+    name, start, end = extent.file, extent.start, extent.end
     try:
-        file = open_parquet(path)
+        file = open_parquet(ranges)
         starts = group_starts(file)
     except _BAD as error:
         account.damaged += end - start
-        cut = _tail(path) != MAGIC
+        cut = ranges.read(max(0, ranges.size - 4), 4) != MAGIC
         reason = "truncated_stream" if cut else "corrupt_member"
         detail = "the footer is missing" if cut else f"Parquet footer: {error}"[:200]
         yield Loss(locator=Locator(name, start), reason=reason, detail=detail)
@@ -96,12 +105,6 @@ def read_parquet(
         for index, offset in enumerate(starts):
             if start <= offset < end:
                 yield from _group(file, index, Locator(name, offset), account, options)
-
-
-def _tail(path: Path) -> bytes:
-    with path.open("rb") as file:
-        file.seek(-4, 2)
-        return file.read(4)
 
 
 def _group(
@@ -214,10 +217,10 @@ def plain_value(value: Any, *, binary: bool = True) -> Any:
     return str(value)
 
 
-def reread_row(path: Path, locator: Locator, options: ReadOptions) -> Record | None:
+def reread_row(ranges: Ranges, locator: Locator, options: ReadOptions) -> Record | None:
     """The row that `locator` names, or None."""
     try:
-        with open_parquet(path) as file:
+        with open_parquet(ranges) as file:
             index = group_starts(file).index(locator.offset)
             left = locator.inner
             for batch in file.iter_batches(batch_size=64, row_groups=[index]):

@@ -2,6 +2,9 @@
 
 The walk reads 3 bytes a block of at most 128 KiB; it makes offsets exact, tells a cut frame from a
 broken one (a reader of the library returns both as a short read), and splits files at no cost.
+
+A file may start with its own dictionary (`.warc.zst`, the specification of IIPC: a skippable frame
+0x184D2A5D that holds one, itself compressed or not); every extent of it looks there.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from .stored import CLOSE, HOLD, Event, Fault, Open, Proof, Stored
 MAGIC = b"\x28\xb5\x2f\xfd"
 _READ = 128 << 10  # bytes decoded at once: one block
 _WINDOW = 128 << 20  # largest window that a frame may ask for (zstd --long=27)
+_DICTIONARY = b"\x5d\x2a\x4d\x18"
+_LARGEST = 64 << 20  # bytes of a dictionary
 
 
 def skippable(head: bytes) -> bool:
@@ -155,7 +160,9 @@ class _Span:
 
 def one_frame(stored: Stored, at: int, end: int) -> Generator[bytes, None, str]:
     """Decode the frame in [at, end). Returns what was wrong, or ""."""
-    library = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    if stored.dictionary is None:
+        stored.dictionary = _dictionary(stored)
+    library = zstandard.ZstdDecompressor(max_window_size=_WINDOW, **stored.dictionary)
     source = _Span(stored, at, end)
     reader = library.stream_reader(source, read_size=_READ, read_across_frames=False)  # type: ignore[arg-type]
     try:
@@ -164,3 +171,22 @@ def one_frame(stored: Stored, at: int, end: int) -> Generator[bytes, None, str]:
     except zstandard.ZstdError as error:
         return f"zstd: {error}"
     return ""
+
+
+def _dictionary(stored: Stored) -> dict[str, zstandard.ZstdCompressionDict]:
+    """The dictionary at the start of the file, as the argument of a decompressor; {} if none.
+
+    One that cannot be read is none: the frames that need it then fail, each in the books.
+    """
+    head = stored.outside(0, min(8, stored.end))
+    size = int.from_bytes(head[4:8], "little")
+    if not head.startswith(_DICTIONARY) or not 8 <= size <= min(_LARGEST, stored.end - 8):
+        return {}
+    data = stored.outside(8, size)
+    if data.startswith(MAGIC):
+        try:
+            library = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+            data = library.decompress(data, max_output_size=_LARGEST)
+        except zstandard.ZstdError:
+            return {}
+    return {"dict_data": zstandard.ZstdCompressionDict(data)}

@@ -1,6 +1,19 @@
 """One extent to records, losses and skips; one record again from its locator.
 
-    stored bytes -> codec (members, frames) -> Stream (window, positions) -> framer -> hold -> out
+    storage (ranges) -> codec (members, frames) -> Stream (positions) -> framer -> hold -> out
+
+How each kind of damage is caught, whatever the codec and container:
+
+    cut stream                 members, frames: the codec's end is missing; framers: the length is
+    corrupt member             its checksum or structure; decoding goes on at the next sound member
+    empty member, padding      members: an end without bytes, NULs between members
+    wrong or missing length    warc, arc: no line end and header where the length says
+    damaged header             warc, arc: resynchronised at the next header, from its own first byte
+    line of wrong bytes        jsonl: each line is decoded and parsed on its own
+    wrong type, null           jsonl, columns: a row of `bad_schema` or `null_text`
+    giant record               all: `max_record_bytes` before it is held; columns: before decoding
+    coded or cut body          http: the coding's own end; what is not coded is taken as it is
+    foreign bytes              sniff: `unknown_format`, with what they seem to be
 
 FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 143-163 MB/s
 here and 191-203 there, WARC 535-840 and 810-940. For that it stops without a word at an empty
@@ -12,24 +25,29 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from ...documents.errors import StopError
 from ...documents.records import Locator, Loss, Record, Skip
 from .account import ReadAccount, ReadOptions
+from .arc import frame_arc
 from .columns import MAGIC, read_parquet, reread_row
 from .extents import Extent
 from .frames import decode_frames
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
-from .sniff import PROBE, codec_of, foreign, kind_of
+from .sniff import BOM, PROBE, codec_of, foreign, kind_of
+from .storage import Ranges, open_file
 from .stored import REACH, Event, Stored
 from .stream import Stream
 from .warc import Framed, frame_warc
+from .whole import frame_whole, whole_record
 
 Item = Record | Loss | Skip
 Framer = Callable[[Stream, ReadOptions], Iterator[Framed]]
+_FRAMERS: dict[str, Framer] = {"warc": frame_warc, "arc": frame_arc, "jsonl": frame_jsonl}
 
 
 def read_extent(
@@ -64,20 +82,18 @@ def _checked(
 
 
 def _items(root: Path, extent: Extent, account: ReadAccount, given: ReadOptions) -> Iterator[Item]:
-    path = root / extent.file
     if extent.end <= extent.start:
         return
-    if _is_parquet(path):
-        yield from read_parquet(path, extent.file, extent.start, extent.end, account, given)
-        return
-    with Stored(path, extent.start, extent.end) as stored:
-        stream = _open(stored, extent.file, account)
-        yield from _hold(stream, given)
+    with closing(open_file(root, extent.file)) as ranges:
+        if given.format is None and _is_parquet(ranges):
+            yield from read_parquet(ranges, extent, account, given)
+            return
+        stored = Stored(ranges, extent.file, extent.start, extent.end)
+        yield from _hold(_open(stored, extent.file, account), given)
 
 
-def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == MAGIC
+def _is_parquet(ranges: Ranges) -> bool:
+    return ranges.read(0, 4) == MAGIC
 
 
 def _open(stored: Stored, name: str, account: ReadAccount) -> Stream:
@@ -98,13 +114,16 @@ def _plain(stored: Stored, account: ReadAccount) -> Iterator[Event]:
 
 def _framed(stream: Stream, given: ReadOptions) -> Iterator[Framed | int]:
     """Items of the whole stream; after a fault, the position from which they are not trusted."""
-    framer: Framer | None = None
+    framer: Framer | None = frame_whole if given.format else None
     while True:
         if framer is None and stream.fill(1):
             stream.fill(PROBE)
             kind = kind_of(stream.buf[stream.at : stream.at + PROBE])
             if kind is not None:
-                framer = frame_warc if kind == "warc" else frame_jsonl
+                framer = _FRAMERS[kind]
+                if stream.position == 0 and kind != "jsonl" and stream.buf.startswith(BOM):
+                    stream.at = len(BOM)
+                    yield stream.position, Skip(reason="bom", span=len(BOM), records=0)
             elif stream.fault is None:
                 yield _unknown(stream)
         if framer is not None:
@@ -237,20 +256,23 @@ def reread(root: Path, locator: Locator, **options: Any) -> Record | None:
     Of a locator that covers several lines (a repository bundle) the first comes back.
     """
     given = ReadOptions.of(options)
-    path = root / locator.file
-    if _is_parquet(path):
-        return reread_row(path, locator, given)
-    size = path.stat().st_size
-    if not 0 <= locator.offset < size:
-        return None
-    with Stored(path, locator.offset, size) as stored:
+    with closing(open_file(root, locator.file)) as ranges:
+        if given.format is None and _is_parquet(ranges):
+            return reread_row(ranges, locator, given)
+        if not 0 <= locator.offset < ranges.size:
+            return None
+        stored = Stored(ranges, locator.file, locator.offset, ranges.size)
         stream = _open(stored, locator.file, ReadAccount())
         if not _skip(stream, locator.inner) or not stream.fill(locator.span):
             return None
         data = stream.buf[stream.at : stream.at + locator.span]
-    if kind_of(data[:PROBE]) == "warc":
+    if given.format is not None:
+        whole = whole_record(data, locator, given)
+        return whole if isinstance(whole, Record) else None
+    kind = kind_of(data[:PROBE])
+    if kind in {"warc", "arc"}:
         one = Stream(iter([data]), locator.file, ReadAccount(), locator.offset)
-        for _, item in frame_warc(one, given):
+        for _, item in _FRAMERS[kind](one, given):
             if isinstance(item, Record):
                 return _placed(item, locator)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import arc
 from .frames import find_frame
 from .frames import starts as frame_starts
 from .members import CODECS, Codec
@@ -10,10 +11,9 @@ from .warc import HEADER
 
 PROBE = 64 << 10  # decoded bytes that say what a stream holds
 _SEARCH = 1 << 20  # stored bytes searched for a member when the start is damaged
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _FOREIGN = (
     (b"PK\x03\x04", "a ZIP archive: unpack it"),
-    (b"filedesc:", "an ARC archive: convert it with `warcio recompress`"),
     (b"\xff\xfe", "UTF-16: convert it to UTF-8"),
     (b"\xfe\xff", "UTF-16: convert it to UTF-8"),
     (b"%PDF", "a PDF"),
@@ -46,16 +46,20 @@ def codec_of(stored: Stored) -> Codec | str:
 
 
 def kind_of(head: bytes) -> str | None:
-    """`warc`, `jsonl` or None for the first decoded bytes of a stream."""
-    start = head.removeprefix(_BOM).lstrip(b" \t\r\n")
+    """`warc`, `arc`, `jsonl` or None for the first decoded bytes of a stream."""
+    start = head.removeprefix(BOM).lstrip(b" \t\r\n")
     if start.startswith(b"WARC/"):
         return "warc"
+    if start.startswith(b"filedesc:") or arc.starts(start):
+        return "arc"
     if not start or start[:1] in {b"{", b"["}:  # empty so far: blank lines
         return "jsonl"
     if b"\n{" in head:  # the first line may be damaged
         warc = HEADER.search(head)
         return "warc" if warc and warc.start() < head.find(b"\n{") else "jsonl"
-    return "warc" if HEADER.search(head) else None
+    if HEADER.search(head):
+        return "warc"
+    return "arc" if arc.NEXT.search(head) else None
 
 
 def foreign(head: bytes) -> str:
@@ -63,4 +67,9 @@ def foreign(head: bytes) -> str:
     for magic, name in _FOREIGN:
         if head.startswith(magic):
             return name
-    return f"neither WARC nor JSONL nor Parquet; it starts with {head[:24]!r}"
+    if head.lstrip()[:1] == b"<":
+        return "markup: state `reader: {format: html}` if each file of the source is a page"
+    return (
+        f"neither WARC, ARC, JSONL nor Parquet; it starts with {head[:24]!r}. State `reader: "
+        "{format: text}` if each file of the source is a text; name a list of paths itself"
+    )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from .columns import group_starts, open_parquet
+from .columns import MAGIC, group_starts, open_parquet
 from .extents import nearest
 from .frames import frame_end, one_frame, skippable
 from .members import CODECS, Codec, one_member
 from .sniff import codec_of, kind_of
+from .storage import Ranges
 from .stored import Stored
 
 _CHAIN = 65_536  # stored bytes that sound members must span before a split is believed
@@ -18,28 +18,26 @@ _DECODED = 256 << 20  # decoded bytes spent on one member or frame before giving
 _TRIES = 16  # boundaries looked at per wanted place
 
 
-def record_starts(path: Path, size: int, wanted: Sequence[int]) -> list[int]:
+def record_starts(ranges: Ranges, name: str, wanted: Sequence[int]) -> list[int]:
     """Record starts near the `wanted` places, ascending; fewer where none can be proven cheaply."""
     if not wanted:
         return []
-    with path.open("rb") as file:
-        parquet = file.read(4) == b"PAR1"
-    if parquet:
+    stored = Stored(ranges, name, 0, ranges.size)
+    if stored.view(0, 4) == MAGIC:
         try:
-            with open_parquet(path) as table:
+            with open_parquet(ranges) as table:
                 starts = group_starts(table)
         except (OSError, ValueError):
             return []
         return nearest(starts, wanted) if starts == sorted(set(starts)) else []
-    with Stored(path, 0, size) as stored:
-        codec = codec_of(stored)
-        if codec == "plain":
-            lines = kind_of(bytes(stored.view(0, 64 << 10))) == "jsonl"
-            return list(_after_newlines(stored, wanted)) if lines else []
-        if codec == "zstd":
-            return list(_frames(stored, wanted))
-        if isinstance(codec, Codec) and codec is CODECS[0]:
-            return list(_members(stored, codec, wanted))
+    codec = codec_of(stored)
+    if codec == "plain":
+        lines = kind_of(bytes(stored.view(0, 64 << 10))) == "jsonl"
+        return list(_after_newlines(stored, wanted)) if lines else []
+    if codec == "zstd":
+        return list(_frames(stored, wanted))
+    if isinstance(codec, Codec) and codec is CODECS[0]:
+        return list(_members(stored, codec, wanted))
     return []
 
 
@@ -139,4 +137,6 @@ def _joins(tail: bytes, head: bytes) -> bool:
     """Whether a record ends with `tail` and another starts with `head`."""
     if kind_of(head) == "warc" and head.startswith(b"WARC/"):
         return tail.endswith((b"\n\r\n", b"\n\n"))
+    if kind_of(head) == "arc":
+        return tail.endswith(b"\n")
     return tail.endswith(b"\n") and head.startswith((b"{", b"["))

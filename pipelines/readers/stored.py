@@ -7,12 +7,13 @@ A member that decodes to more than `HOLD` is read once to its end first, and `Pr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from ...documents.errors import StopError
+from .storage import Ranges
 
 CHUNK = 1 << 20  # most bytes that one event carries
 HOLD = 256 << 10
@@ -22,7 +23,7 @@ REACH = 4 << 20
 """Decoded bytes before the first visible fault of a corrupt larger member that are never trusted.
 No distance is safe: a wrong bit in deflate may only swap letters that later copies carry on, and in
 text of few words that stayed valid JSON for more than 256 KiB. Hence the option `salvage`."""
-_CACHE = 1 << 20  # bytes read from storage at once
+_CACHE = 1 << 20  # bytes read from storage at once; doubled up to what the storage asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +59,44 @@ Event = bytes | Open | Close | Proof | Fault
 
 
 class Stored:
-    """Random reads within [start, end) of a file through one cached window."""
+    """Random reads within [start, end) of a file through one cached window.
 
-    def __init__(self, path: Path, start: int, end: int) -> None:
+    The window doubles while reads follow each other, up to `Ranges.sequential`: a request to an
+    object store costs some 30 ms whatever its size, so 1 MiB at a time would be 30 MB/s.
+    """
+
+    def __init__(self, ranges: Ranges, name: str, start: int, end: int) -> None:
         self.start = start
         self.end = end
-        self._file = path.open("rb", buffering=0)
+        self.name = name
+        self.dictionary: Any = None  # of zstd frames, once it was looked for
+        self._ranges = ranges
         self._cache = b""
         self._at = 0
+        self._want = _CACHE
 
     def view(self, at: int, size: int) -> memoryview:
         """Bytes [at, at + size), shorter only at the end of the extent."""
         size = max(0, min(size, self.end - at))
         begin = at - self._at
         if begin < 0 or begin + size > len(self._cache):
-            want = min(max(size, _CACHE), self.end - at)
-            parts: list[bytes] = []
-            while want > 0:  # a network file system may give less than was asked for
-                part = os.pread(self._file.fileno(), want, at + sum(map(len, parts)))
-                if not part:
-                    break
-                parts.append(part)
-                want -= len(part)
-            self._cache = b"".join(parts)
+            follows = self._cache and 0 <= begin <= len(self._cache)
+            self._want = min(2 * self._want, self._ranges.sequential) if follows else _CACHE
+            self._cache = self.outside(at, min(max(size, self._want, _CACHE), self.end - at))
             self._at = at
             begin = 0
         return memoryview(self._cache)[begin : begin + size]
+
+    def outside(self, at: int, size: int) -> bytes:
+        """Bytes anywhere in the file, past the cache; StopError when it is shorter than planned."""
+        data = self._ranges.read(at, size)
+        if len(data) < size and at + len(data) < self.end:
+            msg = (
+                f"{self.name}: ends at byte {at + len(data)}, and {self.end} bytes were planned: "
+                "it was changed since. Give the same command again to plan it anew"
+            )
+            raise StopError(msg)
+        return data
 
     def find(self, magic: bytes, at: int) -> int:
         """The next `magic` at or after `at`, or -1."""
@@ -123,7 +136,7 @@ class Stored:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._ranges.close()
 
     def __enter__(self) -> Self:
         return self

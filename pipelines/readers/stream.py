@@ -29,6 +29,7 @@ class Stream:
         self.file = file
         self.fault: Fault | None = None
         self.ended = False
+        self.broken = False  # a fault was taken
         self._events = events
         self._account = account
         self._plain = plain_start
@@ -110,6 +111,11 @@ class Stream:
         member = bisect_right(self._starts, position) - 1
         return Locator(self.file, self._offsets[member], position - self._starts[member], span)
 
+    def member_at(self, position: int) -> bool:
+        """Whether a member starts at `position`, which lies in the window or just behind it."""
+        index = bisect_right(self._starts, position) - 1
+        return self._plain is None and index > 0 and self._starts[index] == position
+
     def take_fault(self) -> tuple[Fault, int]:
         """Pass the fault at the window's end. Returns it and the first position not trusted."""
         fault = self.fault
@@ -117,6 +123,7 @@ class Stream:
             msg = "no fault to take"
             raise ValueError(msg)
         self.fault = None
+        self.broken = True
         frontier = self.base + len(self.buf)
         corrupt = fault.reason == "corrupt_member"
         doubtful = self._doubtful(frontier) if corrupt else frontier

@@ -17,7 +17,7 @@ _LOOKS_HTML = re.compile(
 )
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:+-]{1,40})", re.IGNORECASE)
 _MIME = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,40}/[a-z0-9][a-z0-9.+_-]{0,60}")
-_KNOWN = frozenset({"warcinfo", "request", "metadata", "revisit", "continuation"})
+_KNOWN = frozenset({"warcinfo", "request", "metadata", "revisit", "continuation", "wat"})
 # HTTP headers that later stages ask for: opt-out signals, dates, languages
 _KEPT = (
     "x-robots-tag",
@@ -34,29 +34,74 @@ def make_item(
 ) -> Record | Loss | Skip:
     """The content is data[begin:end]; a skipped one is never copied."""
     kind = headers.get("warc-type", "").lower()
+    stated = headers.get("content-type", "").lower()
     if kind not in {"response", "conversion", "resource"}:
+        if kind == "metadata" and stated.startswith("application/json"):
+            kind = "wat"  # what a WAT file is made of: data on a page, not the page
         return Skip(reason=kind if kind in _KNOWN else "other_type", span=locator.span)
     if headers.get("warc-segment-number", "1") != "1" or "warc-segment-total-length" in headers:
         return Loss(locator=locator, reason="segmented", kind="dropped")
     if kind == "conversion":
         return _conversion(headers, data, begin, end, locator)
     url = headers.get("warc-target-uri", "").strip("<>")
-    stated = headers.get("content-type", "").lower()
     fields: dict[str, object] = {"warc_type": kind}
     if "warc-truncated" in headers:
         fields["truncated"] = headers["warc-truncated"]
+    if (
+        kind == "response"
+        and not stated.startswith("application/http")
+        and not data.startswith(b"HTTP/", begin)
+    ):
+        scheme = url.partition(":")[0].lower()
+        return Skip(reason="dns" if scheme == "dns" else "not_http", span=locator.span)
+    return make_page(
+        data,
+        begin,
+        end,
+        locator=locator,
+        limit=limit,
+        url=url or None,
+        date=headers.get("warc-date"),
+        identity=headers.get("warc-record-id"),
+        stated=stated,
+        fields=fields,
+        archived=kind == "response",
+    )
+
+
+def status_reason(status: int) -> str:
+    """Why an answer of this status is no document: redirects and errors are counted apart."""
+    kinds = {3: "http_redirect", 4: "http_client_error", 5: "http_server_error"}
+    return kinds.get(status // 100, "http_status")
+
+
+def make_page(
+    data: bytes,
+    begin: int,
+    end: int,
+    *,
+    locator: Locator,
+    limit: int,
+    url: str | None,
+    date: str | None,
+    identity: str | None,
+    stated: str,
+    fields: dict[str, object],
+    archived: bool,
+) -> Record | Loss | Skip:
+    """The page data[begin:end], with its HTTP head before it when it is `archived` so."""
     coded: Mapping[str, str] = {}
     content_type = stated
-    if kind == "response":
-        if not stated.startswith("application/http") and not data.startswith(b"HTTP/", begin):
-            scheme = url.partition(":")[0].lower()
-            return Skip(reason="dns" if scheme == "dns" else "not_http", span=locator.span)
+    if archived:
         try:
             status, coded, start = parse_head(data, begin, end)
         except HttpError as error:
             return Loss(locator=locator, reason=error.args[0], detail=error.args[1])
         if status != 200:
-            return Loss(locator=locator, reason="http_status", detail=str(status), kind="dropped")
+            detail = " ".join([str(status), *filter(None, [coded.get("location", "")[:200]])])
+            return Loss(
+                locator=locator, reason=status_reason(status), detail=detail, kind="dropped"
+            )
         begin = start
         content_type = coded.get("content-type", "")
         fields["status"] = status
@@ -79,9 +124,9 @@ def make_item(
         body=body,
         media_type=media,
         charset=charset[1] if charset else "",
-        url=url or None,
-        date=headers.get("warc-date"),
-        identity=headers.get("warc-record-id"),
+        url=url,
+        date=date,
+        identity=identity,
         fields=fields,
     )
 

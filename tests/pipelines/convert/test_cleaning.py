@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from gristmill.pipelines.convert import CONVERTERS, clean_text
 from gristmill.pipelines.convert.cleaning import clean_line, clean_values
 
-ANY = st.text(st.characters() | st.sampled_from("\ud800\udfff\0\ufeff\r\n"), max_size=20)
+AWKWARD = (
+    "\ud800\udfff\0\ufeff\r\n\x0b\x0c\x85\u2028\x01\x1f\x7f\x81\x92a\u0301\u0323\u212b\uac00\u11a8"
+)
+ANY = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=20)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +24,14 @@ ANY = st.text(st.characters() | st.sampled_from("\ud800\udfff\0\ufeff\r\n"), max
         ("plain\nétext", "plain\nétext", {}),
         ("a\ud800b\udfff", "a\ufffdb\ufffd", {"surrogate": 2}),  # case 14
         ("a\0b\0", "ab", {"nul": 2}),  # case 15
-        ("\ufeffa\ufeff", "a\ufeff", {"bom": 1}),  # case 20
+        ("\ufeffa\ufeffb", "ab", {"bom": 2}),  # case 20
+        ("a\x0bb\x0cc\x85d\u2028e\u2029", "a\nb\nc\nd\ne\n", {"line": 5}),
+        ("\x01a\x1f\x7fb\tc\x81", "ab\tc", {"control": 4}),
+        ("don\x92t \x80", "don\u2019t \u20ac", {"c1": 2}),
+        ("e\u0301 \u212b", "\xe9 \xc5", {"nfc": 1}),
+        ("\u212b", "\xc5", {"nfc": 1}),
+        ("e\0\u0301", "\xe9", {"nul": 1, "nfc": 1}),  # what stood between them is gone
+        ("\u0958", "\u0915\u093c", {"nfc": 1}),  # excluded from composition: NFC takes it apart
         ("a\r\nb\rc\r\r\n", "a\nb\nc\n\n", {"crlf": 2, "cr": 2}),
         ("", "", {}),
     ],
@@ -35,6 +46,8 @@ def test_clean_text_is_storable_stable_and_counts_only_changes(text):
     out.encode()
     assert "\0" not in out
     assert "\r" not in out
+    assert unicodedata.is_normalized("NFC", out)
+    assert all(c in "\t\n" or unicodedata.category(c) != "Cc" for c in out)
     assert clean_text(out) == (out, {})
     assert all(count > 0 for count in repairs.values())
     assert bool(repairs) == (out != text)

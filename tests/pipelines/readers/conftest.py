@@ -67,6 +67,31 @@ def response(number: int, body: bytes, headers: str = "", *, status: str = "200 
     )
 
 
+ARC_HEAD = b"1 0 test\nURL IP-address Archive-date Content-type Archive-length\n"
+
+
+def arc(
+    number: int,
+    body: bytes,
+    headers: str = "",
+    *,
+    status: str = "200 OK",
+    length: int | None = None,
+    version: int = 1,
+    end: bytes = b"\n",
+    url: str | None = None,
+) -> bytes:
+    """One ARC record with an HTML response; number 0 is the version block that comes first."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n{headers}\r\n".encode()
+    content = head + body if number else ARC_HEAD
+    url = url or (f"http://h/{number}" if number else "filedesc://test.arc")
+    size = len(content) if length is None else length
+    more = " 200 - - 0 test.arc" if version == 2 else ""
+    media = "text/html" if number else "text/plain"
+    line = f"{url} 10.0.0.{number % 250} 20140216050221 {media}{more} {size}".encode()
+    return line + end + content + b"\n"
+
+
 def rows(count: int, start: int = 0) -> list[bytes]:
     """JSON lines with distinct texts."""
     return [
@@ -115,6 +140,7 @@ class Make:
     wet = staticmethod(wet)
     response = staticmethod(response)
     rows = staticmethod(rows)
+    arc = staticmethod(arc)
 
     def __init__(self, root: Path) -> None:
         self.root = root

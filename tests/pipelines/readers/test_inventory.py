@@ -32,7 +32,7 @@ def test_inventory_of_a_mixed_archive(make):
         ("skip", "warcinfo", None, len(parts[0])),
         ("record", "<urn:1>", at[1], len(parts[1])),
         ("skip", "request", None, len(parts[2])),
-        ("dropped", "http_status", at[3], len(parts[3])),
+        ("dropped", "http_client_error", at[3], len(parts[3])),
         ("record", "<urn:3>", at[4], len(parts[4])),
         ("fault", "bad_framing", at[5], len(parts[5])),
         ("record", "<urn:4>", at[6], len(parts[6])),

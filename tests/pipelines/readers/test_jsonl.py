@@ -174,8 +174,8 @@ def test_jsonl_line_that_reaches_over_members_is_whole(make, codec):
 def test_unknown_bytes_are_one_loss_that_says_what_they_are(make):
     for data, said in (
         (b"PK\x03\x04rest", "ZIP"),
-        (b"filedesc://x", "ARC"),
-        (b"some prose\nand more", "neither WARC nor JSONL"),
+        (b"<html><p>x", "format: html"),
+        (b"some prose\nand more", "neither WARC, ARC, JSONL nor Parquet"),
         (bytes(range(1, 256)) * 10, "neither"),
     ):
         got = make.read(data)

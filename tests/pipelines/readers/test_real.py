@@ -64,7 +64,7 @@ def test_real_archives_inventory(archives):
     root, names = archives
     expected = {
         "chatnoir-resiliparse__warcfile.warc.gz": (16, {}, 17),
-        "pywb__iana.warc.gz": (16, {"http_status": 4}, 171),
+        "pywb__iana.warc.gz": (16, {"http_redirect": 4}, 171),
         "webarchive-discovery__transfer_compression_brotli.warc.gz": (1, {}, 1),
         "warcio__example-bad-non-chunked.warc.gz": (1, {}, 2),
         "warcio.js__example-bad-length.warc": (0, {"bad_framing": 1}, 2),

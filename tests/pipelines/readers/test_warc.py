@@ -210,7 +210,9 @@ def test_http_status_and_type_decide_before_the_body_is_decoded(make):
         Content_Type="application/http",
     )
     got = make.read(make.response(1, broken[1], broken[0], status="404 Not Found") + image)
-    assert [(x.reason, x.detail, x.kind) for x in got.losses] == [("http_status", "404", "dropped")]
+    assert [(x.reason, x.detail, x.kind) for x in got.losses] == [
+        ("http_client_error", "404", "dropped")
+    ]
     assert [s.reason for s in got.skips] == ["mime:image/png"]
 
 

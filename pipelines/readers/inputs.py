@@ -1,0 +1,190 @@
+"""From what a recipe names to files: paths, folders, globs, lists of paths, addresses.
+
+    web/*.warc.gz                           under the recipe's root
+    s3://bucket/crawl/                      a folder, glob or object of any store that fsspec knows
+    warc.paths.gz                           a list, one path or address a line, as Common Crawl's
+    s3://commoncrawl/.../warc.paths.gz      a list in a store: its lines start at the bucket
+
+A list acts when it is named, itself or by a pattern that ends as lists do; one that merely lies in
+a folder is data like the rest. Its lines are relative to the root, or to the bucket that it is in.
+Sizes of the files of a list are asked for 16 at a time.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ...documents.errors import UsageError, did_you_mean
+from .storage import Stat, filesystem, is_address, key_of, open_file, persist, stat_file, stat_of
+
+_GLOB = re.compile(r"[*?\[]")
+_LIST = (".paths", ".paths.gz")
+_ASKED = 16  # files whose size is asked for at the same time
+
+
+def expand(root: Path, paths: Sequence[str]) -> list[str]:
+    """Files with bytes that `paths` name, sorted, each once.
+
+    An empty list means that all is there but without a byte: the caller's to refuse. Folders are
+    read to the bottom, without names that start with a dot. UsageError names a path that does not
+    exist, a pattern that matches nothing, or one that leaves the root.
+    """
+    found: dict[str, int] = {}
+    base = root.resolve()
+    for path in paths:
+        for file, size in _named(base, path):
+            if path.endswith(_LIST) and file.endswith(_LIST):
+                found.update(_listed(base, file))
+            else:
+                found[file] = size
+    return sorted(f for f, size in found.items() if size)
+
+
+def _named(base: Path, path: str) -> Iterator[tuple[str, int]]:
+    if is_address(path):
+        yield from _addressed(path)
+    else:
+        for file in _matches(base, path):
+            yield file, (base / file).stat().st_size
+
+
+def _addressed(address: str) -> Iterator[tuple[str, int]]:
+    """Objects that an address names: itself, all below it, or all that match."""
+    system, path = filesystem(address)
+    system.invalidate_cache()
+    try:
+        info = persist(address, lambda: system.info(path))
+    except FileNotFoundError:
+        info = {}
+    if info.get("type") == "file" and not address.endswith("/"):
+        full = system.unstrip_protocol(path)  # one name for one object, however it was given
+        yield full, stat_of(info, full).size
+        return
+    pattern = _GLOB.search(address.partition("://")[2]) is not None
+    if info:
+        hits = persist(address, lambda: system.find(path, detail=True))
+    elif pattern:
+        hits = _globbed(system, path, address)
+    else:
+        hits = {}
+    if not hits:
+        msg = f"{'pattern' if pattern else 'address'} {address!r} names nothing that is there"
+        raise UsageError(msg)
+    root = re.split(_GLOB, path)[0].rpartition("/")[0] if pattern else path
+    for name, about in hits.items():
+        below = name.removeprefix(root)
+        if about.get("type") != "directory" and not any(
+            part.startswith(".") for part in below.split("/")
+        ):
+            full = system.unstrip_protocol(name)
+            yield full, stat_of(about, full).size
+
+
+def _globbed(system: Any, path: str, address: str) -> Mapping[str, Mapping[str, Any]]:
+    hits: dict[str, Mapping[str, Any]] = {}
+    for name, about in persist(address, lambda: system.glob(path, detail=True)).items():
+        if about.get("type") == "directory":
+            hits |= persist(address, partial(system.find, name, detail=True))
+        else:
+            hits[name] = about
+    return hits
+
+
+def _listed(base: Path, file: str) -> Iterator[tuple[str, int]]:
+    """The files that a list names."""
+    names = []
+    for number, line in enumerate(_lines(base, file), 1):
+        name = line.strip()
+        if not name or name.startswith("#"):
+            continue
+        if not is_address(name) and is_address(file):
+            name = f"{file.removesuffix(key_of(file))}{name.lstrip('/')}"
+        elif not is_address(name):
+            name = _relative(base, name)
+        if is_address(name):
+            system, path = filesystem(name)
+            name = system.unstrip_protocol(path)
+        names.append((number, name))
+
+    def ask(entry: tuple[int, str]) -> Stat:
+        number, name = entry
+        try:
+            return stat_file(base, name)
+        except FileNotFoundError as error:
+            msg = f"{file}, line {number}: {name!r} is not there; a list names single files"
+            raise UsageError(msg) from error
+
+    with ThreadPoolExecutor(_ASKED) as pool:
+        for (_, name), stat in zip(names, pool.map(ask, names), strict=True):
+            yield name, stat.size
+
+
+def _lines(base: Path, file: str) -> list[str]:
+    with closing(open_file(base, file)) as ranges:
+        data = ranges.read(0, ranges.size)
+    try:
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+        return data.decode().splitlines()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        msg = f"{file}: cannot be read as a list of paths: {error}"
+        raise UsageError(msg) from error
+
+
+def _relative(base: Path, path: str) -> str:
+    """The path as it stands under the root; UsageError when it does not."""
+    given = Path(path)
+    if given.is_absolute():
+        try:
+            path = given.relative_to(base).as_posix()
+        except ValueError as error:
+            msg = f"path {path!r} is outside the root {str(base)!r}; paths are relative to the root"
+            raise UsageError(msg) from error
+    if ".." in PurePosixPath(path).parts:
+        msg = f"path {path!r} leaves the root {str(base)!r}; raise the root instead"
+        raise UsageError(msg)
+    return path
+
+
+def _matches(base: Path, path: str) -> Iterator[str]:
+    path = _relative(base, path)
+    target = base / path
+    if target.exists():
+        yield from _files(base, target)
+        return
+    if not _GLOB.search(path):
+        near = sorted(p.name for p in target.parent.iterdir()) if target.parent.is_dir() else []
+        msg = f"no file or folder {path!r} under the root {str(base)!r}"
+        raise UsageError(msg + (did_you_mean(target.name, near[:200]) if near else ""))
+    hits = sorted(base.glob(path))
+    if not hits:
+        msg = f"pattern {path!r} matches nothing under the root {str(base)!r}"
+        raise UsageError(msg)
+    for hit in hits:
+        yield from _files(base, hit)
+
+
+def _files(base: Path, target: Path) -> Iterator[str]:
+    if target.is_dir():
+        for folder, names, files in os.walk(target, followlinks=False):
+            names[:] = sorted(n for n in names if not n.startswith("."))
+            for name in sorted(files):
+                if not name.startswith("."):
+                    yield from _files(base, Path(folder) / name)
+    elif target.is_file():
+        name = target.relative_to(base).as_posix()
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            msg = f"the file name {name!r} is not UTF-8: rename it"
+            raise UsageError(msg) from error
+        yield name

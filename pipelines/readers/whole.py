@@ -1,0 +1,64 @@
+"""A folder of texts or pages: each file, whatever codec it is in, is one document.
+
+It has to be asked for (`reader: {format: text}` or `html`). Any bytes can be a text, and a page may
+well be a server's error saved under the name of an archive, so neither is guessed: where nothing is
+asked for such a file is `unknown_format`, a fault. Of a file that is damaged anywhere nothing is
+handed on, since what is left of it would pass for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...documents.records import Locator, Loss, Record
+from .account import ReadOptions
+from .storage import key_of
+from .stream import Stream
+from .warc import Framed
+
+_CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
+MEDIA = {"text": "text/plain", "html": "text/html"}
+
+
+def frame_whole(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
+    """The file as one record, or as one loss."""
+    if stream.broken:
+        if stream.fill(1):
+            yield _passed(stream, "corrupt_member", "part of a file that is damaged before it")
+        return
+    while stream.available <= options.max_record_bytes and stream.fill(
+        min(2 * stream.available + 1, options.max_record_bytes + 1)
+    ):
+        pass
+    if stream.available > options.max_record_bytes:
+        yield _passed(stream, "too_large", f"more than {options.max_record_bytes} bytes")
+    elif stream.fault is None and stream.available:
+        start = stream.position
+        body = stream.buf[stream.at :]
+        stream.at = len(stream.buf)
+        yield stream.position, whole_record(body, stream.locate(start, len(body)), options)
+
+
+def whole_record(body: bytes, locator: Locator, options: ReadOptions) -> Record | Loss:
+    """The record of a file's decoded bytes; its identity is the path under the root or bucket.
+
+    A file of which more than 1 % are control bytes is `not_text`, a fault: an image, a PDF, or a
+    compressed file whose first bytes are damaged. UTF-16 is a text when it starts with its mark.
+    """
+    controls = len(body) - len(body.translate(None, _CONTROLS))
+    if controls * 100 > len(body) and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        detail = f"{controls} of {len(body)} bytes are controls; it starts with {body[:16]!r}"
+        return Loss(locator=locator, reason="not_text", detail=detail)
+    media = MEDIA[options.format or "text"]
+    return Record(locator=locator, body=body, media_type=media, identity=key_of(locator.file))
+
+
+def _passed(stream: Stream, reason: str, detail: str) -> Framed:
+    start = stream.position
+    where = stream.locate(start)
+    while True:
+        stream.at = len(stream.buf)
+        if not stream.fill(1):
+            break
+    locator = Locator(where.file, where.offset, where.inner, stream.position - start)
+    return stream.position, Loss(locator=locator, reason=reason, detail=detail)
