@@ -709,3 +709,31 @@ def few_letters(data, offsets, table, enough, out):
             n += table[cp] >= LETTER
             i += size
         out[row] = n < enough
+
+
+@njit(cache=True, nogil=True)
+def sample(data, offsets, samples, size, out, ends):
+    """Copy `samples` pieces of `size` bytes of each text into `out`, joined by spaces.
+
+    Pieces are cut inwards to whole characters; texts up to samples * size bytes are copied whole.
+    `ends` int64[rows + 1] become the offsets into `out`.
+    """
+    write = np.int64(0)
+    for row in range(len(offsets) - 1):
+        base, length = offsets[row], offsets[row + 1] - offsets[row]
+        pieces = 1 if length <= samples * size else samples
+        for k in range(pieces):
+            start, stop = np.int64(0), length
+            if length > samples * size:
+                start = k * (length - size) // max(samples - 1, 1)
+                stop = start + size
+                while start < stop and data[base + start] & 0xC0 == 0x80:
+                    start += 1
+                while stop > start and stop < length and data[base + stop] & 0xC0 == 0x80:
+                    stop -= 1
+            if k:
+                out[write] = 0x20
+                write += 1
+            out[write : write + stop - start] = data[base + start : base + stop]
+            write += stop - start
+        ends[row + 1] = write
