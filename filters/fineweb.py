@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ..documents.stage import Measured
 from ..documents.text import text_view
-from . import _kernels
+from . import _kernels_repeats
 from ._characters import table
 from ._exact import above, below, check_counts, check_fractions, columns, first_true
 
@@ -74,7 +74,7 @@ class FineWebQuality:
         """Count lines by kind, and words, of each text."""
         view = text_view(batch.column("text"))
         counts = np.zeros((view.rows, len(SCORES)), np.int32)
-        _kernels.fineweb(view.data, view.offsets, table(), self.short_line, counts)
+        _kernels_repeats.fineweb(view.data, view.offsets, table(), self.short_line, counts)
         return Measured(columns(counts, SCORES))
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:

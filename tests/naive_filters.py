@@ -1,4 +1,4 @@
-"""Plain-Python twins of filters/_kernels.py: lists, sets and counters, one rule at a time."""
+"""Plain-Python twins of filters/_kernels*.py: lists, sets and counters, one rule at a time."""
 
 from __future__ import annotations
 
