@@ -20,7 +20,8 @@ from gristmill.filters.gopher_quality import BULLETS, stop_lists
 PIECES = (
     *"a the Der und be x1 3.14 1,000 don't l’eau naïve Привет".split(),
     *"你 好 あ ไทย ภาษา ក្ម क्षेत्र".split(),
-    *'internationalisation wordlonger sixteenthletters seventeenletters2 字字 。 ！ . .. ... … ! ? " ” ) ] { } # - • | [1] []'.split(),
+    *"internationalisation wordlonger sixteenthletters seventeenletters2".split(),
+    *'字字 。 ！ . .. ... … ! ? " ” ) ] { } # - • | [1] []'.split(),
     *"[edit] [citation [x] needed] lorem ipsum JavaScript cookie policy privacy".split(),
     *(
         "terms of use",
