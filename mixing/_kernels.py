@@ -98,15 +98,16 @@ def _safe(data, base, at):
 
 
 @njit(cache=True, nogil=True)
-def stretches(data, offsets, rows, starts, lengths, whole, out, ends, moved):
+def stretches(data, offsets, places, whole, out, ends, moved):
     """Of each edited text, the stretches between safe places that hold its edits, in a row.
 
-    `rows` (of `offsets`, ascending), `starts` (in the text), `lengths`: int64[n], sorted and
+    `places`: rows (of `offsets`), starts (in the text), lengths of edits: int64[n], sorted and
     disjoint. A stretch reaches from the last safe place before an edit to the first one after it;
     both characters of a place stand outside of edits. `whole` bool[texts]: take all of this one.
     Fills `out` (room for all edited texts), `ends` int64[edited texts + 1] offsets into it, and
     `moved`: where each edit starts in its stretches. Returns how many texts were edited.
     """
+    rows, starts, lengths = places
     write = np.int64(0)
     texts = 0
     k = 0

@@ -64,7 +64,7 @@ def around(
     ends = np.zeros(len(changed) + 1, np.int64)
     starts = np.empty(len(edits.rows), np.int64)
     # Copies, because read-only arrays would make a second version of the kernel.
-    at = [np.array(x, np.int64) for x in (edits.rows, edits.starts, edits.lengths)]
-    _kernels.stretches(view.data, view.offsets, *at, grown > longest, out, ends, starts)
+    places = tuple(np.array(x, np.int64) for x in (edits.rows, edits.starts, edits.lengths))
+    _kernels.stretches(view.data, view.offsets, places, grown > longest, out, ends, starts)
     text = from_buffers(out[: ends[-1]], ends)
     return text, replace(edits, rows=place.astype(np.int64), starts=starts)
