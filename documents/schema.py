@@ -2,9 +2,10 @@
 
 One row per document. `text` is UTF-8 (large_string: 64-bit offsets); bytes are counted in it.
 `id` is 16 raw bytes (`documents.identity`), hex at the command line. `locator` leads back to the
-raw record: `file` relative to the recipe's root, `offset` the byte in the stored (compressed) file
-where decoding starts (a gzip member, a zstd frame, a plain record, a Parquet row group), `inner`
-the byte in the decoded stream from there (Parquet: the row in the group), `span` decoded bytes.
+raw record: `extent` the shard's stretch of a stored file (the manifest knows the file, which may
+move), `offset` the byte in that stretch where decoding starts (a gzip member, a zstd frame, a plain
+record, a Parquet row group), `inner` the byte in the decoded stream from there (Parquet: the row in
+the group), `span` decoded bytes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ FORMAT = 1  # of every Parquet file of a run; an unknown number is an error
 
 LOCATOR = pa.struct(
     [
-        pa.field("file", pa.string(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),  # bytes, in the stored file
+        pa.field("extent", pa.int32(), nullable=False),  # ordinal in the shard
+        pa.field("offset", pa.int64(), nullable=False),  # bytes, in the stored extent
         pa.field("inner", pa.int64(), nullable=False),  # bytes (Parquet: rows) after decoding
         pa.field("span", pa.int64(), nullable=False),  # decoded bytes that the record covers
     ]
@@ -39,7 +40,7 @@ DOCUMENTS = pa.schema(
 
 LOSSES = pa.schema(
     [
-        pa.field("file", pa.string(), nullable=False),
+        pa.field("extent", pa.int32(), nullable=False),
         pa.field("offset", pa.int64(), nullable=False),
         pa.field("inner", pa.int64(), nullable=False),
         pa.field("span", pa.int64(), nullable=False),  # decoded bytes that did not become text

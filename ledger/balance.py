@@ -73,11 +73,14 @@ FROM balances WHERE difference <> 0 ORDER BY position, source, unit
 
 # One row per stage that a source goes through, in order: read first, the corpus last.
 CHAIN = """
-WITH steps AS (
+WITH ordered AS (
+    SELECT flow.* EXCLUDE (position), coalesce(step, position) AS position
+    FROM flow LEFT JOIN route USING (source, pass, stage)
+), steps AS (
     SELECT pass, position, stage, source, unit,
         sum(amount) FILTER (account = 'in') AS came,
         sum(amount) FILTER (account = 'kept') AS kept
-    FROM (FROM flow UNPIVOT (amount FOR unit IN (documents, bytes, tokens)))
+    FROM (FROM ordered UNPIVOT (amount FOR unit IN (documents, bytes, tokens)))
     GROUP BY ALL
 ), linked AS (
     SELECT *, lag(kept, 1) OVER line AS before, lag(pass || '/' || stage, 1) OVER line AS earlier,

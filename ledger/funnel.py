@@ -52,6 +52,8 @@ def by(con: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> Answer:
         sums = ", ".join(f"sum({u})::BIGINT AS {u}" for u in ("documents", "bytes", "tokens"))
     elif "reason" in columns:
         sums = _gone("dropped") + ", " + _gone("stripped", documents=False)
+    elif not {"stage", "pass"} & set(columns):
+        sums = _ends("language" not in columns)
     else:
         sums = ", ".join(
             f"coalesce(sum({unit}) FILTER (account = '{account}'), 0)::BIGINT AS {unit}_{name}"
@@ -62,6 +64,19 @@ def by(con: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> Answer:
     order = "min(position), " if {"stage", "pass"} & set(columns) else ""
     sql = f"SELECT {chosen}, {sums} FROM flow {where} "  # noqa: S608 - names from a closed list
     return ask(con, f"{sql} GROUP BY {chosen} ORDER BY {order}{chosen}")
+
+
+def _ends(entry: bool) -> str:
+    """What came in first, what is left last, and all that went between: not sums over stages."""
+    ends = [("in", "pass = 'read' AND account = 'kept'")] if entry else []  # no language yet there
+    ends += [("kept", "pass = 'corpus' AND account = 'kept'")]
+    ends += [(name, f"account = '{name}'") for name in ("dropped", "stripped", "added")]
+    return ", ".join(
+        f"coalesce(sum({unit}) FILTER ({where}), 0)::BIGINT AS {unit}_{name}"
+        for name, where in ends
+        for unit in ("documents", "bytes", "tokens")
+        if unit != "documents" or name not in {"stripped", "added"}
+    )
 
 
 def _gone(account: str, *, documents: bool = True) -> str:

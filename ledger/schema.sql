@@ -65,6 +65,13 @@ CREATE TABLE flow (                     -- in + added = kept + stripped + droppe
     tokens BIGINT NOT NULL
 );
 
+CREATE TABLE route (                    -- the way of each source's documents, read first
+    source VARCHAR NOT NULL,
+    pass VARCHAR NOT NULL,
+    stage VARCHAR NOT NULL,
+    step INTEGER NOT NULL               -- sources may go through the same stages in other orders
+);
+
 CREATE TABLE tokens (                   -- token shards
     shard VARCHAR NOT NULL,
     source VARCHAR NOT NULL,

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.edits import Edits, apply_edits, pick
+from ..documents.errors import DamagedError
 from ..documents.fingerprint import digest
 from ..mixing.recount import token_deltas
 from .columns import edits_from, schema_meta
@@ -287,6 +288,7 @@ def _older(run: Run, step: PassAccountStep, shard: str) -> pq.ParquetFile | None
     if side.inputs.get(documents) != run.store.require(documents).digest:
         return None
     try:
+        run.store.check_bytes(name)
         return pq.ParquetFile(run.store.path(name))
-    except (OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException, DamagedError):
         return None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .. import __version__
@@ -78,6 +79,7 @@ def collect(run: Run) -> dict[str, Any]:
         "shards": list(_shards(run)),
         "reads": [row for shard in run.shards for row in reads(run, shard)],
         "losses": _losses(run),
+        "route": list(_route(run)),
         "flow": [*flow(run), *_corpus_flow(run, tokens)],
         "tokens": list(_tokens(run)),
         "clusters": list(_clusters(run)),
@@ -130,7 +132,7 @@ def reads(run: Run, shard: str) -> list[Row]:
 
 def _losses(run: Run) -> pa.Table:
     """Every stretch of input that became no document."""
-    names = ["file", "offset", "inner", "span", "kind", "reason", "detail"]
+    names = ["extent", "offset", "inner", "span", "kind", "reason", "detail"]
     found = [pa.schema([("shard", pa.string()), ("source", pa.string())]).empty_table()]
     for shard, about in run.shards.items():
         name = f"losses/{shard}.parquet"
@@ -138,10 +140,15 @@ def _losses(run: Run) -> pa.Table:
             continue
         table = pq.read_table(run.store.path(name), columns=names).replace_schema_metadata(None)
         number = table.num_rows
+        extents = about.extents
+        at = table.column("extent").to_pylist()
+        start = pa.array([extents[i].start for i in at], pa.int64())
+        table = table.set_column(1, "offset", pc.add(table.column("offset"), start))
+        table = table.set_column(0, "file", pa.array([extents[i].file for i in at], pa.string()))
         table = table.add_column(0, "source", pa.array([about.source] * number, pa.string()))
         found.append(table.add_column(0, "shard", pa.array([shard] * number, pa.string())))
     whole = pa.concat_tables(found, promote_options="default")
-    for name in names:
+    for name in ["file", *names[1:]]:
         if name not in whole.column_names:
             kind = pa.int64() if name in {"offset", "inner", "span"} else pa.string()
             whole = whole.append_column(name, pa.array([], kind))
@@ -161,6 +168,16 @@ def positions(run: Run) -> dict[tuple[str, str], int]:
             found[which.name, name] = (number + 1) * 1000 + i
     found["corpus", "corpus"] = (len(run.passes) + 1) * 1000
     return found
+
+
+def _route(run: Run) -> Iterator[Row]:
+    """(source, pass, stage, step): where each stage stands on the way of a source's documents."""
+    for shard in _one_shard_each(run):
+        source = run.shards[shard].source
+        way = [("read", "read")]
+        way += [(p.name, s.name) for p in run.passes for s in run.stages(p, shard)]
+        for step, (pass_name, stage) in enumerate([*way, ("corpus", "corpus")]):
+            yield (source, pass_name, stage, step)
 
 
 def _one_shard_each(run: Run) -> list[str]:
@@ -358,11 +375,25 @@ def _without(run: Run, source: str) -> float:
     return sum(s.stored_bytes for s in mine if s.name in run.without) / total if total else 0.0
 
 
+def unseen_share(run: Run, source: str) -> float:
+    """The share of a source that never was decoded bytes: of stored bytes, or of records."""
+    stored = damaged = records = blank = 0
+    for shard in (n for n, s in run.shards.items() if s.source == source):
+        counts = run.store.require(f"documents/{shard}.parquet").counts
+        stored += counts["stored_bytes"]
+        damaged += counts["damaged_bytes"]
+        records += counts["records"]
+        lost = [v for k, v in counts["lost"].items() if k.startswith("fault:")]
+        blank += sum(number for number, size in lost if not size)
+    by_records = blank / (records + blank) if blank else 0.0
+    return max(damaged / stored if stored else 0.0, by_records)
+
+
 def over_limit(run: Run) -> list[str]:
     """One line for each source with more damage than its `max_loss`: share, limit, where to look.
 
-    The share is of decoded bytes. Damage of which nothing could be decoded has none; it counts
-    where the limit is 0, and where nothing else of the source came through.
+    The share is of decoded bytes, or, where it is more, that of what could not be decoded: of
+    stored bytes (members that do not inflate) or of records (rows under a wrong schema).
     """
     lines: list[str] = []
     for source in run.recipe.sources:
@@ -379,8 +410,10 @@ def over_limit(run: Run) -> list[str]:
                 f"source {source.name!r}: shards named by --without hold {missing:.3%} of its "
                 f"stored bytes; max_loss is {source.max_loss:g}"
             )
-        share = damaged / decoded if decoded else float(faults > 0)
-        if damaged > source.max_loss * decoded or (faults and (not decoded or not source.max_loss)):
+        share = max(
+            damaged / decoded if decoded else float(faults > 0), unseen_share(run, source.name)
+        )
+        if share > source.max_loss or (faults and not source.max_loss):
             sql = f"FROM losses WHERE source = '{source.name}' AND kind = 'fault'"
             lines.append(
                 f"source {source.name!r}: {faults} faults took {share:.3%} of its decoded bytes "

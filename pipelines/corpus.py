@@ -187,8 +187,11 @@ class MixStep(Step):
         """The pointer is valid and so is every file of the plan."""
         if not super().is_done(run, key):
             return False
-        pointer = json.loads(run.store.path("plans/current.json").read_bytes())
-        return all(run.store.present(n) is not None for n in pointer["files"])
+        try:
+            pointer = json.loads(run.store.path("plans/current.json").read_bytes())
+            return all(run.store.present(n) is not None for n in pointer["files"])
+        except (ValueError, KeyError, TypeError):
+            return False
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Compile beside the plans, then commit file by file, the pointer last."""

@@ -12,13 +12,14 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..documents.errors import StopError, UsageError, did_you_mean
 from ..documents.fingerprint import canonical
-from .manifest import make_manifest
+from .manifest import find_inputs, make_manifest
 from .prune import prune
 from .recipe import Recipe, load_recipe
 from .run import FAILED, PLACE, RECIPE, Run, prepare, put
@@ -58,6 +59,8 @@ def run_recipe(
     """Make everything that the recipe asks for and that is not there yet."""
     started = time.perf_counter()
     recipe = load_recipe(recipe_path, root=root)
+    for source in recipe.sources:
+        find_inputs(recipe, source)  # a wrong path shows before anything is written, or deleted
     if fresh:
         _start_over(out)
     run = prepare(recipe, recipe_path.parent, out, without=without or [])
@@ -83,6 +86,9 @@ def run_recipe(
 def _start_over(out: Path) -> None:
     """Delete a run folder; UsageError when it is not one."""
     if out.exists():
+        if not out.is_dir():
+            msg = f"--fresh: {out} is a file; expected a run folder"
+            raise UsageError(msg)
         if not (out / PLACE).is_file() and any(out.iterdir()):
             msg = f"--fresh: {out} holds files but no run; delete it by hand if that is meant"
             raise UsageError(msg)
@@ -121,11 +127,10 @@ def lock(run: Run) -> None:
             for p in run.passes
         ],
     }
-    if run.store.path("lock.json").is_file() and run.store.path(
-        "lock.json"
-    ).read_bytes() == canonical(body):
-        return
-    put(run.store, "lock.json", canonical(body), run.store.digests(RECIPE))
+    inputs = run.store.digests(RECIPE)
+    side = run.store.sidecar("lock.json")
+    if not run.store.same("lock.json", canonical(body)) or side is None or side.inputs != inputs:
+        put(run.store, "lock.json", canonical(body), inputs)
 
 
 def _label(stage: object) -> list[object]:
@@ -189,7 +194,8 @@ def _book_failures(
         attempts, error = (failure.attempts, failure.error) if failure else (0, "no output")
         say(f"{step.name}: {key} failed after {attempts} attempts: {error}")
         run.troubles.append({"step": step.name, "key": key, "attempts": attempts, "error": error})
-    write_whole(run.store.path(FAILED), canonical(run.troubles))
+    with suppress(OSError):  # a full disk: what failed was said
+        write_whole(run.store.path(FAILED), canonical(run.troubles))
     shardwise = all(k in run.shards for k in still)
     if not shardwise:
         first = failures.get(still[0])

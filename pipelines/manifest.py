@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..documents.errors import UsageError
+from ..documents.errors import StopError, UsageError
 from ..documents.fingerprint import canonical, digest
 from .readers.extents import Extent, expand, group_extents
-from .recipe import Recipe
+from .recipe import Recipe, Source
 from .store import Store, write_whole
 
 NAME = "manifest.jsonl"
@@ -40,6 +40,12 @@ class Shard:
         """Bytes as stored."""
         return sum(e.end - e.start for e in self.extents)
 
+    def place(self, locator: Mapping[str, Any]) -> dict[str, Any]:
+        """A document's locator (extent, offset in it) as a file and an offset in that."""
+        extent = self.extents[int(locator["extent"])]
+        rest = {k: v for k, v in locator.items() if k not in {"extent", "offset"}}
+        return {"file": extent.file, "offset": extent.start + locator["offset"], **rest}
+
 
 def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
     """Find, hash and group the inputs of all sources, and write `manifest.jsonl`."""
@@ -47,10 +53,7 @@ def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
     old = {s.name: s for s in read_manifest(store)}
     shards: list[Shard] = []
     for source in recipe.sources:
-        files = expand(recipe.root, source.paths)
-        if not files:
-            msg = f"source {source.name!r}: no files with bytes in {list(source.paths)}"
-            raise UsageError(msg)
+        files = find_inputs(recipe, source)
         shards += _source_shards(recipe, source.name, files, seen, old)
     seen.save()
     lines = b"".join(canonical(asdict(s)) + b"\n" for s in shards)
@@ -62,13 +65,33 @@ def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
     return tuple(shards)
 
 
+def find_inputs(recipe: Recipe, source: Source) -> list[str]:
+    """The files of a source; UsageError names the source when there is none."""
+    try:
+        files = expand(recipe.root, source.paths)
+    except UsageError as error:
+        msg = f"sources.{source.name}.paths: {error}"
+        raise UsageError(msg) from error
+    if not files:
+        msg = f"sources.{source.name}.paths: no files with bytes in {list(source.paths)}"
+        raise UsageError(msg)
+    return files
+
+
 def read_manifest(store: Store) -> tuple[Shard, ...]:
-    """The shards of a run as written, in order; empty when there is no manifest."""
+    """The shards of a run as written, in order; none without a manifest, StopError when torn."""
     try:
         lines = store.path(NAME).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return ()
-    return tuple(_shard(json.loads(line)) for line in lines)
+    except UnicodeDecodeError as error:
+        msg = f"{NAME} is not text ({error.reason}); give the same `run` command again"
+        raise StopError(msg) from error
+    try:
+        return tuple(_shard(json.loads(line)) for line in lines)
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{NAME} is torn ({error}); give the same `run` command again"
+        raise StopError(msg) from error
 
 
 def _shard(raw: Mapping[str, Any]) -> Shard:
@@ -144,33 +167,57 @@ def _named(name: str, source: str, unique: list[tuple[Extent, str]]) -> Shard:
     return Shard(name=name, source=source, extents=extents, digests=digests)
 
 
+def extent_digest(root: Path, extent: Extent) -> str:
+    """BLAKE2b-128 of an extent's stored bytes, and of what it takes to decode them.
+
+    A Parquet row group means nothing without the footer: equal pages under another schema are
+    other documents.
+    """
+    hasher = hashlib.blake2b(digest_size=16)
+    path = root / extent.file
+    with path.open("rb") as file:
+        if file.read(4) == b"PAR1":
+            file.seek(-8, 2)
+            tail = file.read(8)
+            size = int.from_bytes(tail[:4], "little")
+            if tail[4:] == b"PAR1" and size + 12 <= file.tell():
+                file.seek(-8 - size, 2)
+                hasher.update(file.read(size))
+        file.seek(extent.start)
+        left = extent.end - extent.start
+        while left and (chunk := file.read(min(left, 1 << 20))):
+            hasher.update(chunk)
+            left -= len(chunk)
+    return hasher.hexdigest()
+
+
 class _Seen:
-    """Digests of extents, remembered by (file, size, time of change): an input is hashed once."""
+    """Digests of extents, remembered by what a change of the file changes: hashed once.
+
+    A note of the driver's, no proof: every shard is hashed again when it is read.
+    """
 
     def __init__(self, store: Store) -> None:
         self._path = store.path(_SEEN)
+        self._known: dict[str, list[Any]] = {}
         try:
-            self._known: dict[str, list[Any]] = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            self._known = {}
+            held = json.loads(self._path.read_bytes())
+            if held["self"] == digest(held["known"]):
+                self._known = held["known"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return
 
     def digest(self, root: Path, extent: Extent) -> str:
-        path = root / extent.file
-        stat = path.stat()
+        stat = (root / extent.file).stat()
         key = f"{extent.file}:{extent.start}-{extent.end}"
-        stamp = [stat.st_size, stat.st_mtime_ns]
+        stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
         held = self._known.get(key)
-        if held and held[:2] == stamp:
-            return str(held[2])
-        hasher = hashlib.blake2b(digest_size=16)
-        with path.open("rb") as file:
-            file.seek(extent.start)
-            left = extent.end - extent.start
-            while left and (chunk := file.read(min(left, 1 << 20))):
-                hasher.update(chunk)
-                left -= len(chunk)
-        self._known[key] = [*stamp, hasher.hexdigest()]
-        return hasher.hexdigest()
+        if held and held[:-1] == stamp:
+            return str(held[-1])
+        value = extent_digest(root, extent)
+        self._known[key] = [*stamp, value]
+        return value
 
     def save(self) -> None:
-        write_whole(self._path, canonical(self._known), durable=False)
+        body = {"known": self._known, "self": digest(self._known)}
+        write_whole(self._path, canonical(body), durable=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..documents.errors import ContractError
+from ..documents.errors import ContractError, StopError
 from ..documents.fingerprint import canonical, digest
 from ..documents.identity import IdMaker
-from ..documents.records import Draft, Loss, Record, Skip
+from ..documents.records import Draft, Locator, Loss, Record, Skip
 from ..documents.schema import DOCUMENTS, FORMAT, LOCATOR, LOSSES
 from ..documents.text import from_buffers
+from .manifest import extent_digest
 from .passes import attributes
 from .steps import Counts, Facts, Step
 
@@ -69,6 +71,13 @@ class ReadStep(Step):
             counts = _read(run, key, source, out)
         finally:
             out.close()
+        for extent, value in zip(shard.extents, shard.digests, strict=True):
+            if extent_digest(run.recipe.root, extent) != value:
+                msg = (
+                    f"{extent.file}: its bytes {extent.start}-{extent.end} are not those that the "
+                    "manifest names; it changed while the run went on. Give the same command again"
+                )
+                raise StopError(msg)
         facts.bytes = shard.stored_bytes
         documents, losses, narrow = self.outputs(run, key)
         counts |= {"documents": out.documents, "text_bytes": out.text_bytes}
@@ -91,8 +100,9 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
     account = ReadAccount()
 
     def items() -> Iterator[Record | Loss | Skip]:
-        for extent in run.shards[key].extents:
-            yield from read_extent(run.recipe.root, extent, account, **source.reader)
+        for number, extent in enumerate(run.shards[key].extents):
+            for item in read_extent(run.recipe.root, extent, account, **source.reader):
+                yield item if isinstance(item, Skip) else _within(item, number, extent.start)
 
     records = 0
     record_bytes = 0
@@ -119,12 +129,22 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
         raise ContractError(msg)
     return {
         "stored_bytes": account.stored_bytes,
+        "damaged_bytes": account.damaged,
         "decoded_bytes": account.decoded_bytes,
         "records": records,
         "record_bytes": record_bytes,
         "skipped": {k: [skipped[k], skipped_bytes[k]] for k in sorted(skipped)},
         "lost": {k: [lost[k], lost_bytes[k]] for k in sorted(lost)},
     }
+
+
+def _within(item: Record | Loss, number: int, start: int) -> Record | Loss:
+    """With a locator that names the shard's extent, not a path: a file may move, bytes do not.
+
+    `pipelines.manifest.Shard.place` leads back to the file.
+    """
+    at = item.locator
+    return replace(item, locator=Locator(str(number), at.offset - start, at.inner, at.span))
 
 
 class _Writer:
@@ -166,7 +186,7 @@ class _Writer:
                 draft.date,
                 draft.license or self._source.license,
                 canonical(metadata) if metadata else b"{}",
-                at.file,
+                int(at.file),
                 at.offset,
                 at.inner,
                 at.span,
@@ -181,7 +201,7 @@ class _Writer:
         at = loss.locator
         self._lost.append(
             {
-                "file": at.file,
+                "extent": int(at.file),
                 "offset": at.offset,
                 "inner": at.inner,
                 "span": at.span,

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..documents.errors import UsageError, did_you_mean
 from ..documents.fingerprint import digest
 from ..documents.stage import Stage
+from ..mixing.spec import MixSpec
+from .exchange import MOST
+from .loading import load_yaml, number_in, text_or_none
 from .readers import ReadOptions
 from .registry import build_named, known_converters, known_globals, known_stages, split_entry
 
@@ -71,7 +72,7 @@ class Recipe:
     @property
     def identity(self) -> str:
         """Digest of what the recipe says, its formatting aside."""
-        return digest(yaml.safe_load(self.text))
+        return digest(load_yaml(self.text, self.name))
 
 
 _TOP = {
@@ -104,13 +105,11 @@ def _siblings(path: Path) -> list[str]:
     return [p.name for p in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
 
 
-def parse_recipe(text: str, *, folder: Path, root: Path | None, where: str) -> Recipe:
-    """Parse a recipe's text; see `load_recipe`."""
-    try:
-        raw = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        msg = f"{where}: not YAML: {error}"
-        raise UsageError(msg) from error
+def parse_recipe(
+    text: str, *, folder: Path, root: Path | None, where: str, need_root: bool = True
+) -> Recipe:
+    """Parse a recipe's text; see `load_recipe`. A finished run needs its root no more."""
+    raw = load_yaml(text, where)
     top = _mapping(raw, where, _TOP)
     if top.get("format", FORMAT) != FORMAT:
         msg = f"{where}: format {top['format']}, this version reads {FORMAT}"
@@ -125,22 +124,26 @@ def parse_recipe(text: str, *, folder: Path, root: Path | None, where: str) -> R
     )
     tokenizer, tokenizer_options = _tokenizer(top.get("tokenizer"), folder, where)
     base = root if root is not None else folder / str(top.get("root", "."))
-    if not base.is_dir():
+    if need_root and not base.is_dir():
         msg = f"{where}: root: no folder {base}; state it with --root"
         raise UsageError(msg)
     shared = _shared(top.get("shared") or [], tuple(s.name for s in parsed), f"{where}: shared")
     _no_repeats(parsed, shared, where)
     return Recipe(
-        name=str(top.get("name", where.removesuffix(".yaml"))),
+        name=text_or_none(top.get("name"), f"{where}: name") or where.removesuffix(".yaml"),
         root=base,
         sources=parsed,
         shared=shared,
         tokenizer=tokenizer,
         tokenizer_options=tokenizer_options,
-        mixture=top.get("mixture"),
+        mixture=_mixture(top.get("mixture"), parsed, f"{where}: mixture"),
         shard_bytes=parse_bytes(top.get("shard_bytes", "256 MiB"), f"{where}: shard_bytes"),
         memory=parse_bytes(top.get("memory", "512 MiB"), f"{where}: memory"),
-        partitions=top.get("partitions"),
+        partitions=(
+            number_in(top["partitions"], f"{where}: partitions", 1, MOST)
+            if top.get("partitions") is not None
+            else None
+        ),
         text=text,
     )
 
@@ -186,12 +189,19 @@ def _source(name: str, body: Any, order: int, where: str) -> Source:
             msg = f"{where}.{share}: expected a share from 0 to 1, found {value!r}"
             raise UsageError(msg)
     reader = _mapping(given.get("reader") or {}, f"{where}.reader", None)
-    ReadOptions.of(reader)
+    try:
+        ReadOptions.of(reader)
+    except UsageError as error:
+        msg = f"{where}: {error}"
+        raise UsageError(msg) from error
     stages = given.get("stages") or []
+    if not isinstance(stages, list):
+        msg = f"{where}.stages: expected a list of stages, found {stages!r}"
+        raise UsageError(msg)
     return Source(
         name=name,
         paths=tuple(str(p) for p in paths),
-        priority=int(given.get("priority", order)),
+        priority=number_in(given.get("priority", order), f"{where}.priority", 0, 65535),
         converter=build_named(
             known_converters(),
             given.get("converter", "main_text"),
@@ -203,15 +213,11 @@ def _source(name: str, body: Any, order: int, where: str) -> Source:
             build_named(known_stages(), e, f"{where}.stages[{i}]", "stage")
             for i, e in enumerate(stages)
         ),
-        dump=_optional(given.get("dump")),
-        license=_optional(given.get("license")),
+        dump=text_or_none(given.get("dump"), f"{where}.dump"),
+        license=text_or_none(given.get("license"), f"{where}.license"),
         removal_cap=float(given.get("removal_cap", 0.9)),
         max_loss=float(given.get("max_loss", 0.0)),
     )
-
-
-def _optional(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ...]:
@@ -226,6 +232,9 @@ def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ..
             built.append(build_named(everything, entry, f"{where}[{i}]", "stage"))
             continue
         covers = options.pop("sources", None) or list(sources)
+        if not isinstance(covers, list):
+            msg = f"{where}[{i}].{name}.sources: expected a list of sources, found {covers!r}"
+            raise UsageError(msg)
         for covered in covers:
             if covered not in sources:
                 hint = did_you_mean(covered, sources)
@@ -234,6 +243,21 @@ def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ..
         stage = build_named(everything, {name: options}, f"{where}[{i}]", "stage")
         built.append(GlobalUse(stage=stage, sources=tuple(covers)))
     return tuple(built)
+
+
+def _mixture(value: Any, sources: tuple[Source, ...], where: str) -> Mapping[str, Any] | None:
+    """Check the mixture before any work: a typo must not show after days of it."""
+    if value is None:
+        return None
+    spec = MixSpec.parse(value, where=where)
+    names = [s.name for s in sources]
+    for name, piece in spec.slices.items():
+        for source in piece.source or ():
+            if source is not None and source not in names:
+                hint = did_you_mean(source, names)
+                msg = f"{where}.slices.{name}.source: no source {source!r}{hint}"
+                raise UsageError(msg)
+    return dict(value)
 
 
 def _no_repeats(sources: tuple[Source, ...], shared: tuple[Any, ...], where: str) -> None:
@@ -255,7 +279,7 @@ def _no_repeats(sources: tuple[Source, ...], shared: tuple[Any, ...], where: str
 def parse_bytes(value: Any, where: str) -> int:
     """`268435456`, `256 MiB`, `1GiB` to bytes."""
     match = re.fullmatch(r"(\d+)\s*(\w*)", str(value).strip())
-    if not match or match[2] not in _UNITS or isinstance(value, bool):
+    if not match or match[2] not in _UNITS or isinstance(value, bool) or not int(match[1]):
         msg = f"{where}: expected bytes like `256 MiB`, found {value!r}"
         raise UsageError(msg)
     return int(match[1]) * _UNITS[match[2]]

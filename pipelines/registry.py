@@ -56,6 +56,9 @@ def build(kind: type, options: Mapping[str, Any], where: str) -> Any:
         _check_kind(values[key], fields[key], f"{where}.{key}")
     try:
         return kind(**values)
+    except UsageError as error:
+        msg = str(error) if where in str(error) else f"{where}: {error}"
+        raise UsageError(msg) from error
     except (TypeError, ValueError) as error:
         msg = f"{where}: {error}"
         raise UsageError(msg) from error
@@ -67,7 +70,7 @@ def _check_kind(value: Any, field: dataclasses.Field[Any], where: str) -> None:
     if default is dataclasses.MISSING or default is None or value is None:
         return
     expected: type | tuple[type, ...] = type(default)
-    if expected is float:
+    if expected is float or (expected is int and "float" in str(field.type)):
         expected = (int, float)
     good = isinstance(value, expected) and (not isinstance(value, bool) or expected is bool)
     if not good and not (isinstance(default, str) and isinstance(value, (int, float))):

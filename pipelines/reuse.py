@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.edits import Edits, pick
+from ..documents.errors import DamagedError
 from ..documents.schema import FORMAT
 from .columns import edits_from, schema_meta, score_values
 
@@ -45,9 +46,10 @@ class Old:
         if side is None or side.inputs.get(documents) != run.store.require(documents).digest:
             return None
         try:
+            run.store.check_bytes(name)  # scores go into a new file: a flipped bit must not
             file = pq.ParquetFile(run.store.path(name))
             meta = schema_meta(file.schema_arrow)
-        except (OSError, pa.ArrowException, ValueError):
+        except (OSError, pa.ArrowException, ValueError, DamagedError):
             return None
         if meta.get("format") != FORMAT:
             return None

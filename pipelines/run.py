@@ -17,6 +17,7 @@ from ..documents.fingerprint import canonical, digest
 from ..documents.identity import shard_hash
 from ..documents.stage import Stage
 from .lookup import Lookup
+from .manifest import NAME as MANIFEST
 from .manifest import Shard, read_manifest
 from .passes import Pass
 from .recipe import GlobalUse, Recipe, parse_recipe
@@ -29,6 +30,11 @@ RECIPE = "recipe.yaml"
 PLACE = "run.json"  # where the inputs stand and which shards to go without: no identity
 FAILED = "failed.json"  # what failed in the last command; gone when all went well
 GROUP = 1000  # shards per decision file
+_TOP = {
+    "run.json", "recipe.yaml", "lock.json", "manifest.jsonl", "inputs.seen", "failed.json",
+    "documents", "losses", "attributes", "accounts", "manifests", "exchange", "decisions", "corpus",
+    "tokens", "plans", "launch", "ledger.duckdb", "report.html",
+}  # fmt: skip
 
 
 class Run:
@@ -40,7 +46,7 @@ class Run:
         text = self.store.path(RECIPE).read_text(encoding="utf-8")
         self.folder = Path(place["recipe_folder"])
         self.recipe: Recipe = parse_recipe(
-            text, folder=self.folder, root=Path(place["root"]), where=RECIPE
+            text, folder=self.folder, root=Path(place["root"]), where=RECIPE, need_root=False
         )
         self.without: frozenset[str] = frozenset(place.get("without", ()))
         self.manifest = read_manifest(self.store)
@@ -162,20 +168,17 @@ def prepare(recipe: Recipe, recipe_folder: Path, out: Path, *, without: list[str
     if out.exists() and not out.is_dir():
         msg = f"--out {out}: is a file; expected a folder"
         raise UsageError(msg)
-    if place.is_file() and (out / RECIPE).is_file():
-        text = (out / RECIPE).read_text(encoding="utf-8")
-        held = _read_json(place)
-        if held.get("recipe") != recipe.name:
+    held = _held(place)
+    if held is not None:
+        if held != recipe.name:
             msg = (
-                f"--out {out}: belongs to recipe {held.get('recipe')!r}, this is {recipe.name!r}; "
+                f"--out {out}: belongs to recipe {held!r}, this is {recipe.name!r}; "
                 "choose another folder, or start over with --fresh"
             )
             raise UsageError(msg)
-    elif out.is_dir() and any(out.iterdir()):
+    elif out.is_dir() and any(not _ours(p.name) for p in out.iterdir()):
         msg = f"--out {out}: holds files but no run; choose an empty or new folder"
         raise UsageError(msg)
-    else:
-        text = ""
     store = Store(out)
     where = {
         "recipe": recipe.name,
@@ -184,9 +187,28 @@ def prepare(recipe: Recipe, recipe_folder: Path, out: Path, *, without: list[str
         "without": sorted(without),
     }
     write_whole(place, canonical(where))
-    if text != recipe.text or store.present(RECIPE) is None:
-        put(store, RECIPE, recipe.text.encode())
+    try:
+        read_manifest(store)
+    except StopError:
+        store.path(MANIFEST).unlink()  # torn: it is made again
+    content = recipe.text.encode()
+    if not store.same(RECIPE, content):
+        put(store, RECIPE, content)
     return Run(out)
+
+
+def _held(place: Path) -> str | None:
+    """Name of the recipe that a folder belongs to; None when nothing tells."""
+    try:
+        name = json.loads(place.read_bytes())["recipe"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _ours(name: str) -> bool:
+    """Whether a file may be what a killed first command left."""
+    return name.startswith((".", *_TOP))
 
 
 def put(store: Store, name: str, content: bytes, inputs: Mapping[str, str] | None = None) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import secrets
 import shutil
 import time
@@ -31,6 +32,7 @@ from ..documents.fingerprint import digest as value_digest
 FORMAT = 1  # of sidecars
 _HOST = platform.node().replace(".", "_") or "host"
 _DAY = 86_400  # seconds
+_TEMPORARY = re.compile(r"\.([^.]+)-(\d+)-[0-9a-f]{8}\.tmp$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,13 @@ class Store:
             and side.fingerprint == fingerprint
             and dict(side.inputs) == dict(inputs)
         )
+
+    def same(self, name: str, content: bytes) -> bool:
+        """Whether the file is whole and holds just these bytes."""
+        try:
+            return self.present(name) is not None and (self.root / name).read_bytes() == content
+        except OSError:
+            return False
 
     def require(self, name: str) -> Sidecar:
         """The sidecar of a file that must be there; StopError names the missing piece."""
@@ -208,7 +217,10 @@ def sweep(root: Path) -> None:
     Of other hosts only files older than a day go: their writers cannot be asked.
     """
     for path in root.rglob(".*.tmp"):
-        host, pid, _ = path.name.removesuffix(".tmp").rsplit(".", 1)[1].rsplit("-", 2)
+        named = _TEMPORARY.search(path.name)
+        if named is None:
+            continue  # somebody else's
+        host, pid = named.groups()
         try:
             old = time.time() - path.stat().st_mtime > _DAY
             if not old and (host != _HOST or _runs(int(pid))):

@@ -53,7 +53,7 @@ def trace(run: Run, plan: str | None, step: int) -> list[dict[str, Any]]:
         for row, told, raw in zip(mine, final.to_pylist(), documents.to_pylist(), strict=True):
             row |= {k: told[k] for k in ("url", "source", "language")}
             row["id"] = raw["id"].hex()
-            row["raw_record"] = raw["locator"]
+            row["raw_record"] = run.shards[shard].place(raw["locator"])
     return rows
 
 

@@ -48,7 +48,7 @@ _SAME = (
 )
 # What a file that is not what it should be makes readers raise.
 _BROKEN = (
-    GristmillError, OSError, ValueError, KeyError, TypeError, IndexError,
+    GristmillError, OSError, EOFError, ValueError, KeyError, TypeError, IndexError,
     pa.ArrowException, duckdb.Error,
 )  # fmt: skip
 
@@ -214,7 +214,11 @@ def _made_from(run: Run, step: Step, key: str, skip: set[str], *, same: bool) ->
         return
     names = list(outputs)
     if step.name == "mix" and not skip & {"plans/current.json"}:
-        plan = current_plan(run) if run.store.present("plans/current.json") else None
+        try:
+            plan = current_plan(run) if run.store.present("plans/current.json") else None
+        except _BROKEN as error:
+            yield Problem("plans/current.json", f"its plan cannot be opened: {error}")
+            plan = None
         if plan is not None:
             names += [f"plans/{plan.id}/{p}" for p in ("plan.json", *_arrays(plan))]
     for name in names:

@@ -38,7 +38,7 @@ def _one(run: Run, place: Place) -> dict[str, Any]:
     text = row.pop("text")
     row["id"] = row["id"].hex()
     row["metadata"] = json.loads(row["metadata"])
-    locator = row.pop("locator")
+    locator = run.shards[place.shard].place(row.pop("locator"))
     passes = _passes(run, place)
     last = passes[-1] if passes else {}
     return {

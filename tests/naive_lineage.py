@@ -87,11 +87,11 @@ class Trail:
     def check_raw(self, shard: str, row: int) -> None:
         """The document's text is what its raw record converts to."""
         document = self.table(f"documents/{shard}.parquet").slice(row, 1).to_pylist()[0]
-        at = Locator(**document["locator"])
+        at = Locator(**self.run.shards[shard].place(document["locator"]))
         source = self.run.recipe.source(self.run.shards[shard].source)
         path = self.run.recipe.root / at.file
         if source.converter.name == "repository":
-            self._check_files(document)
+            self._check_files(shard, document)
             return
         if not _is_parquet(path):
             raw = decoded_at(path, at.offset, at.inner, at.span)
@@ -104,14 +104,16 @@ class Trail:
         if not _is_parquet(path) and document["url"]:
             assert document["url"].encode() in raw
 
-    def _check_files(self, document: dict[str, Any]) -> None:
+    def _check_files(self, shard: str, document: dict[str, Any]) -> None:
         """A bundle: each file's raw line holds the text that stands at its place."""
         text = document["text"].encode()
         files = json.loads(document["metadata"])["files"]
         assert sum(f["locator"][3] for f in files) == document["locator"]["span"]
         for file in files:
-            name, offset, inner, span = file["locator"]
-            line = json.loads(decoded_at(self.run.recipe.root / name, offset, inner, span))
+            extent, offset, inner, span = file["locator"]
+            at = self.run.shards[shard].place({"extent": extent, "offset": offset})
+            path = self.run.recipe.root / at["file"]
+            line = json.loads(decoded_at(path, at["offset"], inner, span))
             assert line["path"] == file["path"]
             stands = text[file["start"] : file["start"] + file["bytes"]].decode()
             assert stands.strip() == line["text"].replace("\r\n", "\n").strip()

@@ -20,9 +20,11 @@ def places_of(trail):
     for shard in trail.run.shards:
         table = trail.table(f"documents/{shard}.parquet")
         for row, at in enumerate(table.column("locator").to_pylist()):
-            found[at["file"], at["offset"], at["inner"]] = (shard, row)
+            place = trail.run.shards[shard].place(at)
+            found[place["file"], place["offset"], place["inner"]] = (shard, row)
         for loss in trail.table(f"losses/{shard}.parquet").to_pylist():
-            found.setdefault((loss["file"], loss["offset"], loss["inner"]), None)
+            place = trail.run.shards[shard].place(loss)
+            found.setdefault((place["file"], place["offset"], place["inner"]), None)
     return found
 
 

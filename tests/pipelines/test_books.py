@@ -179,7 +179,8 @@ def test_damage_over_the_limit_names_source_share_and_query(notes, mill, tmp_pat
         ({"dropped:no_text": [9, 900]}, 1000, "0.0", 0),  # a rule is no damage
         ({"fault:bad_json": [1, 10]}, 1000, "0.01", 0),
         ({"fault:bad_json": [1, 11]}, 1000, "0.01", 1),
-        ({"fault:corrupt_member": [1, 0]}, 1000, "0.01", 0),
+        ({"fault:corrupt_member": [1, 0]}, 1000, "0.2", 0),  # 1 of 10 records never was bytes
+        ({"fault:corrupt_member": [1, 0]}, 1000, "0.01", 1),
         ({"fault:corrupt_member": [1, 0]}, 1000, "0.0", 1),  # none is allowed, and there is one
         ({"fault:corrupt_member": [1, 0]}, 0, "0.5", 1),  # nothing at all came through
     ],

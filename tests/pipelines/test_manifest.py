@@ -112,7 +112,7 @@ def test_make_manifest_original_gone_its_copy_is_read(plan):
 
 def test_make_manifest_nothing_to_read_is_wrong_use(plan):
     (plan.root / "empty.jsonl").write_bytes(b"")
-    with pytest.raises(UsageError, match=r"source 'a': no files with bytes"):
+    with pytest.raises(UsageError, match=r"sources\.a\.paths: no files with bytes"):
         plan("empty.jsonl")
     with pytest.raises(UsageError, match="nowhere"):
         plan("nowhere.jsonl")
