@@ -14,19 +14,19 @@ class IdMaker:
     """Gives ids in the order of a shard's documents."""
 
     def __init__(self, source: str) -> None:
-        self._source = source.encode()
+        own = source.encode()
+        self._source = hashlib.blake2b(len(own).to_bytes(8, "little") + own, digest_size=16)
         self._seen: Counter[bytes] = Counter()
 
     def __call__(self, identity: str | None, content: bytes) -> bytes:
         """16 bytes; `content` is the text as read, UTF-8."""
-        hasher = hashlib.blake2b(digest_size=16)
         own = (identity or "").encode("utf-8", "surrogatepass")
-        for part in (self._source, own, content):
-            hasher.update(len(part).to_bytes(8, "little"))
-            hasher.update(part)
+        hasher = self._source.copy()  # each part is hashed after its length in 8 bytes
+        hasher.update(len(own).to_bytes(8, "little") + own + len(content).to_bytes(8, "little"))
+        hasher.update(content)
         triple = hasher.digest()
         k = self._seen[triple]
-        self._seen[triple] += 1
+        self._seen[triple] = k + 1
         hasher.update(k.to_bytes(8, "little"))
         return hasher.digest()
 

@@ -85,7 +85,7 @@ def _stop_table(languages: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
 class GopherQuality:
     """Drop texts that break a rule of Rae et al. 2021, table A1; thresholds are the paper's.
 
-    Scores: int32 counts (`SCORES`). 320 MB/s on one core (benchmarks/filters.py); the same texts
+    Scores: int32 counts (`SCORES`). 360 MB/s on one core (benchmarks/filters.py); the same texts
     through datatrove 0.5.
     """
 

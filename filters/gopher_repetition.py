@@ -25,7 +25,7 @@ import pyarrow as pa
 from ..documents.errors import UsageError
 from ..documents.stage import Measured
 from ..documents.text import text_view
-from . import _kernels
+from . import _kernels_repeats
 from ._characters import table
 from ._exact import above, check_fractions, columns, first_true
 
@@ -101,7 +101,7 @@ class GopherRepetition:
         """Count what is repeated in each text."""
         view = text_view(batch.column("text"))
         counts = np.zeros((view.rows, len(SCORES)), np.int32)
-        _kernels.repetition(view.data, view.offsets, table(), counts)
+        _kernels_repeats.repetition(view.data, view.offsets, table(), counts)
         return Measured(columns(counts, SCORES))
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:

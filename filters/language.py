@@ -26,7 +26,7 @@ from resiliparse.parse.lang import detect_fast
 
 from ..documents.errors import UsageError, did_you_mean
 from ..documents.stage import Measured
-from ..documents.text import text_view
+from ..documents.text import from_buffers, text_view
 from . import _kernels
 from ._characters import table
 from ._exact import check_counts
@@ -70,23 +70,31 @@ def codes() -> dict[str, str]:
     return dict(line.split("\t") for line in lines if not line.startswith("#"))
 
 
-def sampled(text: bytes, samples: int, size: int) -> bytes:
-    """`samples` pieces of `size` bytes at even distances, cut inwards to whole characters.
+def sampled(
+    data: np.ndarray, offsets: np.ndarray, samples: int, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`samples` pieces of `size` bytes of each text at even distances, with a space between.
 
-    A text that is no longer than all of them comes back whole.
+    Pieces are cut inwards to whole characters; a text that is no longer than all of them comes back
+    whole. Returns uint8[bytes] and int64[rows + 1] offsets into it.
     """
-    if len(text) <= samples * size:
-        return text
-    pieces = []
-    for k in range(samples):
-        start = k * (len(text) - size) // max(samples - 1, 1)
-        end = start + size
-        while start < end and text[start] & 0xC0 == 0x80:
-            start += 1
-        while end > start and end < len(text) and text[end] & 0xC0 == 0x80:
-            end -= 1
-        pieces.append(text[start:end])
-    return b" ".join(pieces)
+    sizes = np.diff(offsets)
+    room = np.where(sizes <= samples * size, sizes, samples * (size + 1))
+    out = np.empty(int(room.sum()), np.uint8)
+    ends = np.zeros(len(offsets), np.int64)
+    _kernels.sample(data, offsets, samples, size, out, ends)
+    return out, ends
+
+
+def _strings(data: np.ndarray, offsets: np.ndarray) -> list[str]:
+    """All texts decoded at once; what is not UTF-8 comes as U+FFFD."""
+    column = from_buffers(data, offsets)
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:
+        return [
+            raw.decode("utf-8", "replace") for raw in column.cast(pa.large_binary()).to_pylist()
+        ]
 
 
 def _detect(text: str) -> tuple[str, int]:
@@ -143,15 +151,18 @@ class Language:
         view = text_view(batch.column("text"))
         short = np.zeros(view.rows, np.bool_)
         _kernels.few_letters(view.data, view.offsets, table(), self.min_letters, short)
-        language = np.full(view.rows, UNDETERMINED, "S8")
-        rank = np.full(view.rows, -1, np.int32)
-        for row in np.flatnonzero(~short):
-            text = view.data[view.offsets[row] : view.offsets[row + 1]].tobytes()
-            part = sampled(text, self.samples, self.sample_bytes).decode("utf-8", "replace")
+        parts = sampled(view.data, view.offsets, self.samples, self.sample_bytes)
+        known = codes()
+        language = [UNDETERMINED] * view.rows
+        rank = [-1] * view.rows
+        for row, (part, few) in enumerate(zip(_strings(*parts), short.tolist(), strict=True)):
+            if few:
+                continue
             code, distance = _detect(part)
-            if code in codes():
-                language[row], rank[row] = codes()[code], distance
-        return Measured({"language": language, "rank": rank})
+            if code in known:
+                language[row], rank[row] = known[code], distance
+        scores = {"language": np.array(language, "S8"), "rank": np.array(rank, np.int32)}
+        return Measured(scores)
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """Keep the languages of `keep` whose rank is at most `max_rank`."""

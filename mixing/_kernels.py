@@ -1,6 +1,6 @@
-"""Kernel of best-fit-decreasing packing; self-contained, because Numba's cache sees one file.
+"""Kernels of best-fit-decreasing packing and of the stretches that edits can change.
 
-Plain-Python twin: tests/naive_mixing.py.
+Self-contained, because Numba's cache sees one file. Plain-Python twins: tests/naive_mixing.py.
 """
 
 import numpy as np
@@ -70,3 +70,79 @@ def best_fit(lengths, capacity):
                 tree[node] = 1
                 node >>= 1
     return bins, used
+
+
+@njit(cache=True, nogil=True)
+def _safe(data, base, at):
+    """Whether `at` is a place of `pieces.CUT` before a space; no byte before `base` is looked at.
+
+    Before a space CUT takes visible ASCII, U+00C0 to U+07FF, U+0800 to U+0FFF and U+5000 to U+8FFF.
+    Returns the bytes of that character, 0 where the place is not safe.
+    """
+    if data[at] != 0x20 or at <= base:
+        return 0
+    b = data[at - 1]
+    if b < 0x80:
+        return 1 if 0x20 < b < 0x7F else 0
+    if b >= 0xC0 or at - 2 < base:
+        return 0
+    b = data[at - 2]
+    if 0xC3 <= b <= 0xDF:
+        return 2
+    if b < 0x80 or b >= 0xC0 or at - 3 < base:
+        return 0
+    lead = data[at - 3]
+    if 0xE5 <= lead <= 0xE8 or (lead == 0xE0 and b >= 0xA0):
+        return 3
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def stretches(data, offsets, places, whole, out, ends, moved):
+    """Of each edited text, the stretches between safe places that hold its edits, in a row.
+
+    `places`: rows (of `offsets`), starts (in the text), lengths of edits: int64[n], sorted and
+    disjoint. A stretch reaches from the last safe place before an edit to the first one after it;
+    both characters of a place stand outside of edits. `whole` bool[texts]: take all of this one.
+    Fills `out` (room for all edited texts), `ends` int64[edited texts + 1] offsets into it, and
+    `moved`: where each edit starts in its stretches. Returns how many texts were edited.
+    """
+    rows, starts, lengths = places
+    write = np.int64(0)
+    texts = 0
+    k = 0
+    while k < len(rows):
+        row = rows[k]
+        base, end = offsets[row], offsets[row + 1]
+        begin = write
+        left = base
+        if not whole[row]:
+            for at in range(base + starts[k] - 1, base, -1):  # its space before the edit
+                if _safe(data, base, at):
+                    left = at
+                    break
+        while k < len(rows) and rows[k] == row:
+            moved[k] = base + starts[k] - left + write - begin
+            after = base + starts[k] + lengths[k]
+            k += 1
+            last = k == len(rows) or rows[k] != row
+            high = end if last else base + starts[k]
+            right = end if last else np.int64(-1)
+            if not whole[row]:
+                for at in range(after + 1, high):  # its character after the edit
+                    if _safe(data, after, at):
+                        right = at
+                        break
+            if right >= 0:
+                for at in range(left, right):
+                    out[write] = data[at]
+                    write += 1
+                left = right
+                if not last:
+                    for at in range(high - 1, right, -1):
+                        if _safe(data, after, at):
+                            left = at
+                            break
+        texts += 1
+        ends[texts] = write
+    return texts

@@ -82,15 +82,19 @@ class Encoder:
         """
         view = text_view(column)
         offsets = view.offsets.tolist()
+        piece = PIECE if self.cuts else LONGEST
         texts: list[str] = []
-        events: list[tuple[int, bool]] = []  # (pieces before it, is an end)
+        marks: list[int] = []  # pieces before a row's begin, then before its end
+        ends: list[bool] = []
         held = 0
         for row in range(view.rows):
-            data = view.data[offsets[row] : offsets[row + 1]]
-            events.append((len(texts), False))
-            for start, stop in pieces(data, PIECE if self.cuts else LONGEST, LONGEST):
+            first, last = offsets[row], offsets[row + 1]
+            marks.append(len(texts))
+            ends.append(False)
+            whole = ((0, last - first),) if first < last <= first + piece else None
+            for start, stop in whole or pieces(view.data[first:last], piece, LONGEST):
                 try:
-                    texts.append(data[start:stop].tobytes().decode())
+                    texts.append(view.data[first + start : first + stop].tobytes().decode())
                 except UnicodeDecodeError as error:
                     raise ContractError(
                         f"row {row}: text is not UTF-8 at byte {start + error.start}; readers "
@@ -98,17 +102,16 @@ class Encoder:
                     ) from error
                 held += stop - start
                 if held >= GROUP:
-                    yield self._part(texts, events)
-                    texts, events, held = [], [], 0
-            events.append((len(texts), True))
-        if events:
-            yield self._part(texts, events)
+                    yield self._part(texts, marks, ends)
+                    texts, marks, ends, held = [], [], [], 0
+            marks.append(len(texts))
+            ends.append(True)
+        if marks:
+            yield self._part(texts, marks, ends)
 
-    def _part(self, texts: list[str], events: list[tuple[int, bool]]) -> Part:
+    def _part(self, texts: list[str], marks: list[int], ends: list[bool]) -> Part:
         ids, starts = self.flat(texts)
-        pieces = np.fromiter((piece for piece, _ in events), np.int64, len(events))
-        ends = np.fromiter((end for _, end in events), np.bool_, len(events))
-        return Part(ids, starts[pieces], ends)
+        return Part(ids, starts[np.array(marks, np.int64)], np.array(ends, np.bool_))
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ids of all rows, `dtype`[tokens], and int64[rows + 1] offsets into them."""

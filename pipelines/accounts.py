@@ -1,9 +1,9 @@
 """The account step: tokens of every document after every stage that edits, and the flow of a pass.
 
 Bytes are proven from the edits; tokens by recounting. A cut moves token boundaries, so the tokens
-of a document before and after do not differ by those of the cut: they are counted again, once for
-each reason that touched the document. Counts of an older file are reused where the same edits
-stand, so that a changed threshold reads no text here either.
+of a document before and after do not differ by those of the cut: they are counted again around each
+edit (`mixing.recount`), once for each reason that touched the document. Counts of an older file are
+reused where the same edits stand, so that a changed threshold reads no text here either.
 
 `accounts/<pass>/<shard>.parquet`: `id`, `tokens` (null: not here), `edits` (digest of all edits so
 far, 0 = none), and for each editing stage `<stage>.edits`, `<stage>.deltas` (change by reason). The
@@ -24,11 +24,12 @@ import pyarrow.parquet as pq
 from ..documents.edits import Edits, apply_edits, pick
 from ..documents.errors import DamagedError
 from ..documents.fingerprint import digest
+from ..mixing.recount import token_deltas
 from .columns import edits_from, schema_meta
 from .flow import Flow
 from .passes import Pass, attributes
 from .steps import Counts, Facts, Step
-from .texts import ShardTexts, edits_of
+from .texts import ShardTexts
 
 if TYPE_CHECKING:
     from .run import Run
@@ -177,7 +178,7 @@ class _ShardAccount:
                 column = self._here.read_row_group(group, columns=[f"{name}.edits"]).column(0)
                 edits = edits_from(column.combine_chunks(), stage)
                 _seal(seal, edits)
-                deltas = self._deltas(group, stage, edits, pending, seal, tokens)
+                deltas = self._deltas(group, stage, edits, pending, seal)
                 self._book_edits(stage, language, edits, deltas, rows)
                 np.add.at(size, edits.rows, edits.inserted() - edits.lengths)
                 tokens += deltas.sum(axis=1)
@@ -208,7 +209,6 @@ class _ShardAccount:
         edits: Edits,
         pending: list[Edits],
         seal: np.ndarray,
-        tokens: np.ndarray,
     ) -> np.ndarray:
         """Change of tokens by row and reason, int64[rows, reasons]."""
         rows, reasons = len(seal), len(stage["edit_reasons"])
@@ -220,19 +220,8 @@ class _ShardAccount:
         text = self.texts.group(group)
         for earlier in pending:
             text = apply_edits(text, earlier)
-        wanted = np.isin(edits.rows, need)
-        last = tokens.copy()
-        for reason in range(reasons):
-            mine = wanted & (edits.reasons == reason)
-            if not mine.any():
-                continue
-            so_far = wanted & (edits.reasons <= reason)
-            changed = np.unique(edits.rows[mine])
-            mended = edits_of(pick(edits, so_far), changed)
-            after = apply_edits(text.take(pa.array(changed)), mended)
-            counted = self._run.encoder.count(after)
-            deltas[changed, reason] = counted - last[changed]
-            last[changed] = counted
+        wanted = pick(edits, np.isin(edits.rows, need))
+        deltas += token_deltas(self._run.encoder, text, wanted)
         return deltas
 
     def _reuse(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,7 +25,8 @@ from ..documents.errors import ContractError, StopError
 from ..documents.fingerprint import canonical, digest
 from ..documents.identity import IdMaker
 from ..documents.records import Draft, Locator, Loss, Record, Skip
-from ..documents.schema import DOCUMENTS, FORMAT, LOSSES
+from ..documents.schema import DOCUMENTS, FORMAT, LOCATOR, LOSSES
+from ..documents.text import from_buffers
 from .manifest import extent_digest
 from .passes import attributes
 from .steps import Counts, Facts, Step
@@ -164,7 +166,7 @@ class _Writer:
         ]
         self._source = source
         self._id = IdMaker(source.name)
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[tuple[Any, ...]] = []
         self._lost: list[dict[str, Any]] = []
         self._held = 0
         self.documents = self.text_bytes = self.losses = 0
@@ -185,24 +187,19 @@ class _Writer:
             metadata["records"] = draft.records
         at = draft.locator
         self._rows.append(
-            {
-                "id": self._id(draft.identity, content),
-                "text": draft.text,
-                "url": draft.url,
-                "host": _host(draft.url),
-                "source": self._source.name,
-                "dump": self._source.dump,
-                "date": draft.date,
-                "license": draft.license or self._source.license,
-                "metadata": canonical(metadata).decode(),
-                "locator": {
-                    "extent": int(at.file),
-                    "offset": at.offset,
-                    "inner": at.inner,
-                    "span": at.span,
-                },
-                "bytes": len(content),
-            }
+            (
+                self._id(draft.identity, content),
+                content,
+                draft.url,
+                _host(draft.url),
+                draft.date,
+                draft.license or self._source.license,
+                canonical(metadata) if metadata else b"{}",
+                int(at.file),
+                at.offset,
+                at.inner,
+                at.span,
+            )
         )
         if draft.url:
             mark = len(content), zlib.crc32(content)
@@ -233,14 +230,38 @@ class _Writer:
             self._flush_losses()
 
     def _flush(self) -> None:
-        for file, schema in (
-            (self._files[0], self._schemas[0]),
-            (self._files[2], self._schemas[2]),
-        ):
-            columns = [_column(field, [row[field.name] for row in self._rows]) for field in schema]
-            table = pa.Table.from_arrays(columns, schema=schema)
-            file.write_table(table, row_group_size=max(1, table.num_rows))
+        for which, columns in ((0, self._columns()), (2, self._narrow())):
+            table = pa.Table.from_arrays(columns, schema=self._schemas[which])
+            self._files[which].write_table(table, row_group_size=max(1, table.num_rows))
         self._rows, self._held = [], 0
+
+    def _columns(self) -> list[pa.Array]:
+        """The held rows as columns of DOCUMENTS; texts are joined, not encoded again."""
+        held = zip(*self._rows, strict=True) if self._rows else [()] * 11
+        ids, texts, url, host, date, license_, metadata, *locator = held
+        offsets = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        where = [pa.array(part, field.type) for part, field in zip(locator, LOCATOR, strict=True)]
+        rows = len(texts)
+        return [
+            pa.array(ids, pa.binary(16)),
+            from_buffers(np.frombuffer(b"".join(texts), np.uint8), offsets),
+            pa.array(url, pa.string()),
+            pa.array(host, pa.string()),
+            pa.array([self._source.name] * rows, pa.string()),
+            pa.array([self._source.dump] * rows, pa.string()),
+            pa.array(date, pa.string()),
+            pa.array(license_, pa.string()),
+            pa.array(metadata, pa.string()),
+            pa.StructArray.from_arrays(where, fields=list(LOCATOR)),
+        ]
+
+    def _narrow(self) -> list[pa.Array]:
+        sizes = [len(row[1]) for row in self._rows]
+        return [
+            pa.array([row[0] for row in self._rows], pa.binary(16)),
+            pa.array(sizes, pa.int64()),
+        ]
 
     def _flush_losses(self) -> None:
         self._files[1].write_table(pa.Table.from_pylist(self._lost, schema=self._schemas[1]))
@@ -254,14 +275,6 @@ class _Writer:
             self._flush_losses()
         for file in self._files:
             file.close()
-
-
-def _column(field: pa.Field, values: list[Any]) -> pa.Array:
-    """A column of plain values; of dictionaries by their parts, which is three times as fast."""
-    if not pa.types.is_struct(field.type):
-        return pa.array(values, field.type)
-    parts = [_column(part, [v[part.name] for v in values]) for part in field.type]
-    return pa.StructArray.from_arrays(parts, fields=list(field.type))
 
 
 def _host(url: str | None) -> str | None:

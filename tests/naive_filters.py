@@ -1,4 +1,4 @@
-"""Plain-Python twins of filters/_kernels.py: lists, sets and counters, one rule at a time."""
+"""Plain-Python twins of filters/_kernels*.py: lists, sets and counters, one rule at a time."""
 
 from __future__ import annotations
 
@@ -329,3 +329,18 @@ def raw_lines(data: bytes) -> list[bytes]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
+
+
+def sampled(text: bytes, samples: int, size: int) -> bytes:
+    if len(text) <= samples * size:
+        return text
+    pieces = []
+    for k in range(samples):
+        start = k * (len(text) - size) // max(samples - 1, 1)
+        end = start + size
+        while start < end and text[start] & 0xC0 == 0x80:
+            start += 1
+        while end > start and end < len(text) and text[end] & 0xC0 == 0x80:
+            end -= 1
+        pieces.append(text[start:end])
+    return b" ".join(pieces)

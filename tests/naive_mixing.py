@@ -182,3 +182,36 @@ def concat(lengths: list[int], window: int) -> list[list[tuple[int, int, int]]]:
             start += taken
             room -= taken
     return windows
+
+
+def stretches(raw: bytes, cuts: list[tuple[int, int]], places: set[int]) -> tuple[bytes, list[int]]:
+    """What `mixing.recount` counts of one text with `cuts` (start, length), and where they start.
+
+    `places`: where the known splits can be cut. Of these only places before a space are taken, and
+    only where the character before and the space stand between two edits.
+    """
+    gaps = zip([0, *(s + n for s, n in cuts)], [*(s for s, _ in cuts), len(raw)], strict=True)
+    left_out = []  # of a gap what lies between its first place and its last
+    for number, (low, high) in enumerate(gaps):
+        sound = [
+            p
+            for p in sorted(places)
+            if p < high and raw[p] == 0x20 and p - len(_before(raw, p)) >= low
+        ]
+        if number == 0:
+            left_out.append((0, sound[-1] if sound else 0))
+        elif number == len(cuts):
+            left_out.append((sound[0] if sound else len(raw), len(raw)))
+        elif sound:
+            left_out.append((sound[0], sound[-1]))
+    bounds = zip(left_out, [*left_out[1:], (len(raw), 0)], strict=True)
+    out = b"".join(raw[first:last] for (_, first), (last, _) in bounds)
+    return out, [s - sum(b - a for a, b in left_out if b <= s) for s, _ in cuts]
+
+
+def _before(raw: bytes, at: int) -> bytes:
+    """The character that ends at `at`."""
+    start = at - 1
+    while raw[start] & 0xC0 == 0x80:
+        start -= 1
+    return raw[start:at]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gristmill.documents import _kernels
 from gristmill.documents.edits import Edits, apply_edits, pick
 from gristmill.documents.errors import ContractError
 
@@ -53,6 +54,51 @@ def test_apply_edits_any_edits_equal_plain_python(case):
     edits.check(column, "test")
     got = apply_edits(column, edits).cast(pa.large_binary()).to_pylist()
     assert got == naive_apply(texts, items, fill)
+
+
+@given(
+    st.binary(max_size=40),
+    st.lists(st.integers(0, 40), max_size=8),
+    st.lists(st.binary(max_size=12), min_size=1, max_size=3),
+    st.integers(0, 40),
+    st.data(),
+)
+def test_splice_any_cuts_equal_twin(naive, data, points, fills, read, draw):
+    """Any bytes, from any place of a shared buffer on, with fills of any length."""
+    read = min(read, len(data))
+    at = sorted(min(max(p, read), len(data)) for p in points)
+    pairs = list(zip(at[::2], at[1::2], strict=False))
+    which = [draw.draw(st.integers(0, len(fills) - 1)) for _ in pairs]
+    cuts = [(a, b - a, w) for (a, b), w in zip(pairs, which, strict=True)]
+    wanted = naive("naive_documents").splice(data, read, len(data), cuts, fills)
+    got, done = spliced(data, read, cuts, fills, len(wanted))
+    assert done
+    assert got == wanted
+    assert not spliced(data, read, cuts, fills, len(wanted) + 1)[1]
+    if wanted:
+        assert not spliced(data, read, cuts, fills, len(wanted) - 1)[1]
+
+
+@pytest.mark.parametrize("cuts", [[(3, 1, 0), (2, 1, 0)], [(0, 9, 0)], [(5, 0, 0)], [(0, -1, 0)]])
+def test_splice_cuts_out_of_order_or_bounds_refused(cuts):
+    left = 4 - sum(n for _, n, _ in cuts)
+    assert not spliced(b"abcd", 0, cuts, [b""], max(left, 0))[1]
+
+
+def spliced(data, read, cuts, fills, room):
+    starts, lengths, which = zip(*cuts, strict=True) if cuts else ((), (), ())
+    out = np.zeros(room, np.uint8)
+    places = np.array(starts, np.int64), np.array(lengths, np.int64), np.array(which, np.uint8)
+    bounds = np.cumsum([0, *map(len, fills)])
+    text = np.frombuffer(b"".join(fills), np.uint8)
+    view = np.frombuffer(data, np.uint8)
+    done = _kernels.splice(view, read, len(data), places, (text, bounds), out)
+    return out.tobytes(), done
+
+
+def test_apply_edits_of_a_row_past_its_end_is_refused():
+    with pytest.raises(ContractError, match="inside the text"):
+        apply_edits(pa.array(["abcd"], pa.large_string()), edits_of([(0, 2, 3, 0)]))
 
 
 @given(cases())

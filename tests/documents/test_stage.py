@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gristmill.documents.errors import ContractError
 from gristmill.documents.fingerprint import digest, measure_fingerprint, verdict_fingerprint
@@ -97,3 +101,13 @@ def test_shard_hash_is_fixed_for_ever():
     assert (
         shard_hash("web-0") == 8432348505418935828
     )  # stored in decisions: a change would orphan them
+
+
+@given(st.text(max_size=5), st.none() | st.text(max_size=5), st.binary(max_size=40))
+def test_ids_are_blake2b_of_each_part_after_its_length(source, identity, content):
+    make = IdMaker(source)
+    parts = (source.encode(), (identity or "").encode(), content)
+    framed = b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+    for k in range(3):
+        wanted = hashlib.blake2b(framed + struct.pack("<Q", k), digest_size=16).digest()
+        assert make(identity, content) == wanted

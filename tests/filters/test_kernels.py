@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gristmill.documents.stage import checked_measure
-from gristmill.filters import C4, FineWebQuality, GopherQuality, GopherRepetition
+from gristmill.filters import C4, FineWebQuality, GopherQuality, GopherRepetition, _kernels
 from gristmill.filters.gopher_quality import BULLETS, stop_lists
 
 # Text with what the rules look for: few words, so that they repeat, and every kind of mark.
@@ -17,7 +20,8 @@ from gristmill.filters.gopher_quality import BULLETS, stop_lists
 PIECES = (
     *"a the Der und be x1 3.14 1,000 don't l’eau naïve Привет".split(),
     *"你 好 あ ไทย ภาษา ក្ម क्षेत्र".split(),
-    *'internationalisation wordlonger 字字 。 ！ . .. ... … ! ? " ” ) ] { } # - • | [1] []'.split(),
+    *"internationalisation wordlonger sixteenthletters seventeenletters2".split(),
+    *'字字 。 ！ . .. ... … ! ? " ” ) ] { } # - • | [1] []'.split(),
     *"[edit] [citation [x] needed] lorem ipsum JavaScript cookie policy privacy".split(),
     *(
         "terms of use",
@@ -138,3 +142,17 @@ def test_batch_slices_and_nulls_measured_row_by_row(stage, values, data) -> None
             assert np.array_equal(measured.edits.lengths[own], alone.edits.lengths)
             assert np.array_equal(measured.edits.reasons[own], alone.edits.reasons)
     assert stage.verdict(measured.scores).shape == (part.num_rows,)
+
+
+def functions_of(name: str) -> dict[str, str]:
+    path = Path(_kernels.__file__).with_name(name)
+    found = ast.parse(path.read_text("utf-8")).body
+    return {f.name: ast.unparse(f) for f in found if isinstance(f, ast.FunctionDef)}
+
+
+def test_kernels_helpers_in_both_files_are_the_same() -> None:
+    """Numba's cache does not see edits in another file, so what finds words stands in both."""
+    one, other = functions_of("_kernels.py"), functions_of("_kernels_repeats.py")
+    shared = sorted(one.keys() & other.keys())
+    assert "_word" in shared
+    assert {name: one[name] for name in shared} == {name: other[name] for name in shared}

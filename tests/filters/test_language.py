@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from gristmill.documents.errors import UsageError
 from gristmill.documents.stage import checked_measure, checked_verdict
+from gristmill.documents.text import text_view
 from gristmill.filters import Language
 from gristmill.filters.language import codes, sampled
 
@@ -62,16 +64,44 @@ def test_language_verdict_keeps_what_is_listed() -> None:
     assert Language(keep=("und",)).verdict(scores).tolist() == [2, 2, 0]
 
 
+def parts_of(column: pa.Array, samples: int, size: int) -> list[bytes]:
+    view = text_view(column)
+    out, ends = sampled(view.data, view.offsets, samples, size)
+    return [out[a:b].tobytes() for a, b in pairwise(ends.tolist())]
+
+
 @given(st.text(max_size=400), st.integers(1, 5), st.integers(4, 40))
 def test_sampled_any_text_stays_utf8_and_within_size(text: str, samples: int, size: int) -> None:
     raw = text.encode()
-    part = sampled(raw, samples, size)
+    (part,) = parts_of(pa.array([text], pa.large_string()), samples, size)
     part.decode()  # whole characters
     if len(raw) <= samples * size:
         assert part == raw
     else:
         assert samples * (size - 6) <= len(part) <= samples * (size + 1)
         assert raw.startswith(part[: size - 3])  # a character of 4 bytes may have been cut
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.binary(max_size=200)), max_size=5),
+    st.integers(1, 5),
+    st.integers(1, 40),
+    st.integers(0, 5),
+)
+def test_sampled_any_bytes_equal_twin(naive, values, samples, size, skip) -> None:
+    twin = naive("naive_filters").sampled
+    column = pa.array(values, pa.large_binary())[skip:]
+    wanted = [twin(v or b"", samples, size) for v in values[skip:]]
+    assert parts_of(column, samples, size) == wanted
+
+
+def test_language_of_broken_text_is_that_of_its_replacement() -> None:
+    """The contract is UTF-8; what is not neither stops the batch nor touches its neighbours."""
+    raw = [TEXTS["fra_Latn"].encode() + b"\xff\xfe", TEXTS["rus_Cyrl"].encode()]
+    column = pa.array(raw, pa.large_binary())
+    scores = Language().measure(pa.record_batch({"text": column})).scores
+    mended = measure(Language(), *(r.decode("utf-8", "replace") for r in raw))
+    assert {k: v.tolist() for k, v in scores.items()} == {k: v.tolist() for k, v in mended.items()}
 
 
 def test_language_long_text_judged_by_beginning_middle_and_end() -> None:
