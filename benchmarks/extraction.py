@@ -49,7 +49,7 @@ SETS = (
     "b-html-scrapinghub-aeb/pages.jsonl.gz",
     "b-html-readability/mozilla.jsonl.gz",
 )
-PEER = "trafilatura==2.3.1"
+PEER = ("trafilatura==2.3.1", "lxml_html_clean")  # it does not import without the second
 WORD = re.compile(r"\w+")
 Row = dict[str, object]
 
@@ -111,15 +111,15 @@ def trafilatura(rows: list[Row], cache: Path) -> tuple[list[str], list[float]]:
     folder = cache / "trafilatura"
     python = folder / "bin" / "python"
     ready = folder / "ready"
-    if not ready.is_file() or ready.read_text() != PEER:
+    if not ready.is_file() or ready.read_text() != " ".join(PEER):
         venv.create(folder, with_pip=True, clear=True)
         done = subprocess.run(
-            [python, "-m", "pip", "install", "-q", PEER],
+            [python, "-m", "pip", "install", "-q", *PEER],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
-        ready.write_text(PEER)
+        ready.write_text(" ".join(PEER))
     side = Path(__file__).parent / "peers" / "trafilatura_side.py"
     pages = "".join(json.dumps(row["html"]) + "\n" for row in rows)
     done = subprocess.run(

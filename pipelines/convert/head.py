@@ -14,27 +14,27 @@ _DATES: Final = (
     "date", "pubdate", "publishdate", "sailthru.date", "og:published_time", "citation_date",
     "citation_publication_date", "parsely-pub-date",
 )  # fmt: skip
-_JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
+_HEAD: Final = 100_000  # characters searched where a page has no end of its head
+# By pattern: to list the tree's <meta> takes 0.9 ms, this 0.06.
+_META: Final = re.compile(r"<meta\b[^>]{0,2000}>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"""([a-zA-Z:-]{1,40})\s*=\s*["']([^"'>]{0,500})["']""")
+_JSON_DATE: Final = '"datePublished"'
+_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{4}/\d{2}/\d{2}|\d{8}\b")
 _LICENCE: Final = re.compile(
     r"creativecommons\.org/(?:licenses/([a-z-]{2,8})/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))"
 )
-_PRODUCT: Final = re.compile(
-    r'"@type"\s*:\s*"Product"|schema\.org/Product"|og:type"\s+content="product|product:price:amount'
-)
+# Plain searches: a regex over a whole page of 250 kB takes 1 ms, a search for a string 0.03.
+_PRODUCT: Final = (
+    '"@type":"Product"', '"@type": "Product"', 'schema.org/Product"', 'og:type" content="product',
+    "product:price:amount",
+)  # fmt: skip
 PRODUCT_TIMES: Final = 6  # a page that names more products is a list of them
 
 
 def is_product(html: str) -> bool:
     """Whether the page is about one thing for sale, by its own structured data."""
-    if "roduct" not in html:
-        return False
-    found = 0
-    for _ in _PRODUCT.finditer(html):
-        found += 1
-        if found > PRODUCT_TIMES:
-            return False
-    return found > 0
+    return 0 < sum(html.count(sign) for sign in _PRODUCT) <= PRODUCT_TIMES
 
 
 def stated(tree: Any, html: str) -> dict[str, str]:
@@ -49,9 +49,10 @@ def stated(tree: Any, html: str) -> dict[str, str]:
     root = tree.document.first_element_child if tree.document is not None else None
     if root is not None:
         found["language"] = clean_line(root.getattr("lang") or root.getattr("xml:lang"))
-    if date := _published(tree, html):
+    if date := _published(html):
         found["published"] = date
-    if match := _LICENCE.search(html):
+    at = html.find("creativecommons.org/")
+    if at >= 0 and (match := _LICENCE.search(html, at)):
         name, version, domain, domain_version = match.groups()
         found["license_hint"] = (
             f"cc-{name}-{version}" if name else f"cc-{domain.replace('zero', '0')}-{domain_version}"
@@ -59,17 +60,21 @@ def stated(tree: Any, html: str) -> dict[str, str]:
     return {k: v if k == "title" else v[:_VALUE] for k, v in found.items() if v}
 
 
-def _published(tree: Any, html: str) -> str | None:
-    head = tree.head
+def _published(html: str) -> str | None:
+    stop = html.find("</head>")
     values: dict[str, str] = {}
-    if head is not None:
-        for meta in head.get_elements_by_tag_name("meta"):
-            name = meta.getattr("property") or meta.getattr("name") or meta.getattr("itemprop")
-            if name and (key := name.lower()) in _DATES and (content := meta.getattr("content")):
-                values.setdefault(key, content)
+    for tag in _META.findall(html, 0, stop if stop >= 0 else _HEAD):
+        lower = tag.lower()
+        if "date" not in lower and "time" not in lower and "created" not in lower:
+            continue
+        said = {name.lower(): value for name, value in _ATTRIBUTE.findall(tag)}
+        key = (said.get("property") or said.get("name") or said.get("itemprop") or "").lower()
+        if key in _DATES and "content" in said:
+            values.setdefault(key, said["content"])
     for key in _DATES:
         if key in values and (day := _DATE.search(values[key])):
             return day.group()
-    if (match := _JSON_DATE.search(html)) and (day := _DATE.search(match.group(1))):
+    at = html.find(_JSON_DATE)
+    if at >= 0 and (day := _DATE.search(html, at, at + 60)):
         return day.group()
     return None

@@ -18,7 +18,6 @@ from typing import Any, Final
 MAX_NODES: Final = 50_000
 MAX_DEPTH: Final = 40
 
-_SIGNS: Final = ("<math", "math/tex", "mjx-", "wp-katex", "latex", "math-tex")
 _DRAWINGS: Final = ".MathJax, .MathJax_Display, .MathJax_Preview, .MathJax_SVG, .katex-html"
 _IMAGES: Final = "img.latex, img.tex, img.wp-katex-eq, img.mwe-math-fallback-image-inline"
 
@@ -52,10 +51,8 @@ _FUNCTIONS: Final = frozenset(
 )
 
 
-def write_formulas(tree: Any, html: str) -> int:
-    """Replace the formulas of a tree by text nodes of TeX; how many. Pages without pay one search."""
-    if not any(sign in html for sign in _SIGNS):
-        return 0
+def write_formulas(tree: Any) -> int:
+    """Replace the formulas of a tree by text nodes of TeX; how many."""
     body = tree.body
     if body is None:
         return 0

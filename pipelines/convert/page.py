@@ -13,7 +13,7 @@ cannot be told from prose afterwards, and models are trained to read and write t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from resiliparse.parse.html import HTMLTree
@@ -25,6 +25,7 @@ from .render._kernels import data_tables, render
 from .tree import vocabulary as words
 from .tree._kernels import measure, scan
 
+_MATH: Final = words.TAG["math"]
 _HIDDEN: Final = np.int32(1 << words.REASONS.index("hidden"))
 MAX_BYTES: Final = 1 << 30  # of the tree written back: offsets are 32 bits
 
@@ -43,24 +44,47 @@ def read_page(html: str, *, markdown: bool = True) -> Page:
     """The main text of a page. Raises what the parser raises; ValueError above MAX_BYTES."""
     tree = HTMLTree.parse(html)
     said = stated(tree, html)
-    formulas = write_formulas(tree, html)
-    body = tree.body
-    if body is None:
+    if tree.body is None:
         return Page(text="", cut={}, stated=said, formulas=0)
-    source = body.html.encode("utf-8", "replace")
-    if len(source) > MAX_BYTES:
-        raise ValueError(f"{len(source)} bytes of markup; at most {MAX_BYTES} are read")
-    text, cut = main_text(source, product=is_product(html), markdown=markdown)
+    nodes = read_nodes(tree)
+    formulas = 0
+    if (nodes.tag == _MATH).any() or (nodes.hints & words.FORMULA).any():
+        formulas = write_formulas(tree)
+        nodes = read_nodes(tree) if formulas else nodes
+    text, cut = main_text(nodes, product=is_product(html), markdown=markdown)
     return Page(text=text, cut=cut, stated=said, formulas=formulas)
 
 
-def main_text(source: bytes, *, product: bool, markdown: bool) -> tuple[str, dict[str, int]]:
-    """Of regular HTML: the text, and characters cut by reason."""
+class Nodes(NamedTuple):
+    """The body of a page, node by node in document order: see `tree._kernels.scan`."""
+
+    buf: np.ndarray
+    tag: np.ndarray
+    parent: np.ndarray
+    last: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    hints: np.ndarray
+
+
+def read_nodes(tree: HTMLTree) -> Nodes:
+    """The tree written back and scanned."""
+    source = tree.body.html.encode("utf-8", "replace")
+    if len(source) > MAX_BYTES:
+        raise ValueError(f"{len(source)} bytes of markup; at most {MAX_BYTES} are read")
     buf = np.frombuffer(source, np.uint8)
-    tag, parent, last, start, end, hints = scan(
-        buf, words.TAG_KEYS, words.TAG_VALUES, words.HINT_KEYS, words.HINT_VALUES,
-        words.VOID, words.RAW, _HIDDEN,
+    return Nodes(
+        buf,
+        *scan(
+            buf, words.TAG_KEYS, words.TAG_VALUES, words.HINT_KEYS, words.HINT_VALUES,
+            words.VOID, words.RAW, _HIDDEN,
+        ),
     )  # fmt: skip
+
+
+def main_text(nodes: Nodes, *, product: bool, markdown: bool) -> tuple[str, dict[str, int]]:
+    """The text, and characters cut by reason."""
+    buf, tag, parent, last, start, end, hints = nodes
     if not len(tag):
         return "", {}
     chars, marks = measure(buf, tag, parent, start, end, words.NEVER)

@@ -117,6 +117,7 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
     word_class = np.frombuffer(b"class", np.uint8)
     word_id = np.frombuffer(b"id", np.uint8)
     word_role = np.frombuffer(b"role", np.uint8)
+    word_type = np.frombuffer(b"type", np.uint8)
     word_style = np.frombuffer(b"style", np.uint8)
     word_hidden = np.frombuffer(b"hidden", np.uint8)
     word_comment = np.frombuffer(b"<!--", np.uint8)
@@ -207,6 +208,7 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
                 (key_size == 5 and _matches(buf, key, word_class))
                 or (key_size == 2 and _matches(buf, key, word_id))
                 or (key_size == 4 and _matches(buf, key, word_role))
+                or (key_size == 4 and raw[code] and _matches(buf, key, word_type))
             ):
                 bits |= _hint_words(buf, value, value_end, hint_keys, hint_values)
             elif key_size == 5 and _matches(buf, key, word_style):

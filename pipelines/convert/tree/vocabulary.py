@@ -54,7 +54,7 @@ CONTENT: Final = 1 << 16
 MAIN: Final = 1 << 17
 CODE: Final = 1 << 18
 GUTTER: Final = 1 << 19
-ITEM: Final = 1 << 20
+FORMULA: Final = 1 << 20
 TAB: Final = 1 << 21
 BUTTON: Final = 1 << 22
 CAROUSEL: Final = 1 << 23
@@ -90,7 +90,7 @@ _OTHER: Final = {
     TAB: "tab tabs tabpanel pane panel accordion collapse collapsible",
     CAROUSEL: "carousel slider swiper slick splide faq faqs questions",
     BUTTON: "btn button cta readmore",
-    ITEM: "item card product result listing post tile",
+    FORMULA: "math latex katex mathjax mjx",
 }
 
 
