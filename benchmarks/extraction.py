@@ -9,7 +9,7 @@ on `dev` alone, so `held` is the figure to believe.
 
 Per page: F1, precision and recall of the multiset of words (`\w+`, lower case) of the text against
 the gold; F1 of the multiset of word 4-grams, which also sees order; both averaged over pages. `in`
-and `out`: shares of WCXB's phrases that must and must not be in the text. `code`: share of the lines
+and `out`: shares of WCXB's phrases that must and must not be in the text. `code`: share of lines
 of <pre> (10 characters or more) that the text has with their indentation, over pages whose gold
 has their words; `tex`: share of formulas with stated TeX (annotations, math/tex scripts) found in
 the text, over pages that have any.
@@ -71,7 +71,9 @@ def load(data: Path) -> list[Row]:
         with gzip.open(data / name, "rt", encoding="utf-8") as file:
             for line in file:
                 row = json.loads(line)
-                html = row.get("html") or base64.b64decode(row["html_b64"]).decode("utf-8", "replace")
+                html = row.get("html") or base64.b64decode(row["html_b64"]).decode(
+                    "utf-8", "replace"
+                )
                 gold = row.get("gold_text")
                 if gold is None:
                     gold = plain(HTMLTree.parse(row["gold_html"]), main=False)
@@ -200,7 +202,9 @@ def mean(values: list[float]) -> str:
 COLUMNS = ("F1", "prec", "rec", "F1x4", "in", "out", "code", "tex")
 
 
-def table(title: str, rows: list[Row], sides: dict[str, tuple[list[dict[str, float]], list[float]]]) -> None:
+def table(
+    title: str, rows: list[Row], sides: dict[str, tuple[list[dict[str, float]], list[float]]]
+) -> None:
     print(f"\n{title}\n{'':29}{'pages':>6}" + "".join(f"{c:>7}" for c in COLUMNS) + "  pages/s")
     groups = {str(row["type"]): False for row in rows}
     names = sorted(n for n in groups if n not in {"scrapinghub", "readability"})
@@ -215,7 +219,11 @@ def table(title: str, rows: list[Row], sides: dict[str, tuple[list[dict[str, flo
         for side, (marks, seconds) in sides.items():
             cells = [mean([marks[k][c] for k in at if c in marks[k]]) for c in COLUMNS]
             speed = len(at) / max(1e-9, sum(seconds[k] for k in at))
-            print(f"{name:16} {side:12}{len(at):>6}" + "".join(f" {c}" for c in cells) + f" {speed:8.0f}")
+            print(
+                f"{name:16} {side:12}{len(at):>6}"
+                + "".join(f" {c}" for c in cells)
+                + f" {speed:8.0f}"
+            )
 
 
 def main() -> None:

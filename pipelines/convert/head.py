@@ -19,8 +19,8 @@ _HEAD: Final = 100_000  # characters searched where a page has no end of its hea
 _META: Final = re.compile(r"<meta\b[^>]{0,2000}>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r"""([a-zA-Z:-]{1,40})\s*=\s*["']([^"'>]{0,500})["']""")
 _JSON_DATE: Final = '"datePublished"'
-_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{4}/\d{2}/\d{2}|\d{8}\b")
+_DAY: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{4}/\d{2}/\d{2}|\d{8}\b")
 _LICENCE: Final = re.compile(
     r"creativecommons\.org/(?:licenses/([a-z-]{2,8})/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))"
 )
@@ -72,9 +72,9 @@ def _published(html: str) -> str | None:
         if key in _DATES and "content" in said:
             values.setdefault(key, said["content"])
     for key in _DATES:
-        if key in values and (day := _DATE.search(values[key])):
+        if key in values and (day := _DAY.search(values[key])):
             return day.group()
     at = html.find(_JSON_DATE)
-    if at >= 0 and (day := _DATE.search(html, at, at + 60)):
+    if at >= 0 and (day := _DAY.search(html, at, at + 60)):
         return day.group()
     return None

@@ -45,10 +45,11 @@ _ACCENTS: Final = {
     "^": "hat", "ˆ": "hat", "~": "tilde", "˜": "tilde", "¯": "bar", "‾": "overline", "→": "vec",
     "⃗": "vec", "˙": "dot", ".": "dot", "¨": "ddot", "⏞": "overbrace",
 }  # fmt: skip
-_FUNCTIONS: Final = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp lim max min sup inf "
-    "det dim ker gcd arg deg Pr".split()
-)
+_FUNCTIONS: Final = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
+    "log", "ln", "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "arg", "deg",
+    "Pr",
+})  # fmt: skip
 
 
 def write_formulas(tree: Any) -> int:

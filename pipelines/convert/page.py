@@ -21,9 +21,9 @@ from resiliparse.parse.html import HTMLTree
 from .choose._kernels import choose, tally
 from .head import is_product, stated
 from .mathml import write_formulas
-from .render._kernels import data_tables, render
+from .render._kernels import render
 from .tree import vocabulary as words
-from .tree._kernels import measure, scan
+from .tree._kernels import data_tables, measure, scan
 
 _MATH: Final = words.TAG["math"]
 _HIDDEN: Final = np.int32(1 << words.REASONS.index("hidden"))
@@ -44,8 +44,6 @@ def read_page(html: str, *, markdown: bool = True) -> Page:
     """The main text of a page. Raises what the parser raises; ValueError above MAX_BYTES."""
     tree = HTMLTree.parse(html)
     said = stated(tree, html)
-    if tree.body is None:
-        return Page(text="", cut={}, stated=said, formulas=0)
     nodes = read_nodes(tree)
     formulas = 0
     if (nodes.tag == _MATH).any() or (nodes.hints & words.FORMULA).any():
@@ -68,8 +66,9 @@ class Nodes(NamedTuple):
 
 
 def read_nodes(tree: HTMLTree) -> Nodes:
-    """The tree written back and scanned."""
-    source = tree.body.html.encode("utf-8", "replace")
+    """The tree written back and scanned; no nodes where it has no body (framesets)."""
+    body = tree.body
+    source = body.html.encode("utf-8", "replace") if body is not None else b""
     if len(source) > MAX_BYTES:
         raise ValueError(f"{len(source)} bytes of markup; at most {MAX_BYTES} are read")
     buf = np.frombuffer(source, np.uint8)
@@ -96,7 +95,7 @@ def main_text(nodes: Nodes, *, product: bool, markdown: bool) -> tuple[str, dict
         cut = np.where(words.NEVER[tag] | (cut == 255), cut, 0).astype(np.uint8)
         root = 0
         counts = tally(tag, chars, cut)
-    data = data_tables(tag, parent, last, chars, cut)
+    data = data_tables(tag, parent, chars, cut)
     out = render(
         buf, tag, parent, last, start, end, hints, chars, cut, root, words.BLOCK, data, markdown
     )

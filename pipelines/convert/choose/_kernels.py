@@ -54,7 +54,8 @@ BRIEF = 15  # the longest text of a link that counts as navigation
 LIST_LINKS, LIST_SHARE, LIST_LENGTH = 3, 60, 60
 PROSE_SHARE, PROSE_TEXT, PROSE_LINKED = 50, 400, 50
 LABEL_TEXT, LABEL_TIMES = 20, 3
-KEPT_MARKS = 10  # a page that keeps less of its sentence marks is chosen again without words
+GUTTER_TEXT = 20_000
+KEPT_MARKS = 20  # a page that keeps less of its sentence marks is chosen again without words
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +69,13 @@ def _by_name(i, t, above, within, hints, chars, marks, small, total, never, prod
     h = hints[i]
     if never[t] and not (t == BUTTON and _heads(above)):
         return NEVER
-    if h & PRESS and chars[i] <= PRESS_TEXT and not marks[i] and not _heads(t) and not _heads(above):
+    if (
+        h & PRESS
+        and chars[i] <= PRESS_TEXT
+        and not marks[i]
+        and not _heads(t)
+        and not _heads(above)
+    ):
         return FORMS
     if t == NAV or t == MENU or t == SEARCH:
         return NAVIGATION
@@ -115,7 +122,10 @@ def _digits(buf, tag, last, start, end, i):
 
 @njit(cache=True, nogil=True)
 def _weigh(tag, parent, chars, marks, cut):
-    """Per node, of what is not cut: characters, linked, in brief links, marks, links, code, prose."""
+    """Of what is not cut, per node.
+
+    Columns: characters, linked, in brief links, marks, links, code or quotations, prose.
+    """
     n = len(tag)
     kept = np.zeros((n, 7), np.int32)
     for i in range(n - 1, -1, -1):
@@ -151,7 +161,9 @@ def _narrow(tag, last, hints, cut, kept, prose):
     root = 0
     while True:
         best = -1
-        want = kept[root, 6] if prose else kept[root, 0] - kept[root, 2] + MARK_WEIGHT * kept[root, 3]
+        want = (
+            kept[root, 6] if prose else kept[root, 0] - kept[root, 2] + MARK_WEIGHT * kept[root, 3]
+        )
         i = root + 1
         while i < last[root]:
             t = tag[i]
@@ -255,7 +267,12 @@ def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, bloc
             i, t, tag[above] if above >= 0 else 0, w, hints, chars, marks, small, chars[0],
             never, product, mask,
         )  # fmt: skip
-        if not reason and hints[i] & GUTTER and _digits(buf, tag, last, start, end, i):
+        if (
+            not reason
+            and hints[i] & GUTTER
+            and chars[i] <= GUTTER_TEXT
+            and _digits(buf, tag, last, start, end, i)
+        ):
             reason = LABELS
         if reason:
             cut[i : last[i]] = reason

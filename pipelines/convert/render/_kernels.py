@@ -10,10 +10,10 @@ import numpy as np
 from numba import njit
 
 TEXT = 1
-(A, P, H1, H6, UL, OL, LI, DT, DD, TABLE, THEAD, TR, TD, TH, PRE, CODE, KBD, SAMP, BR, HR) = (
-    2, 15, 16, 21, 22, 23, 24, 26, 27, 28, 29, 32, 33, 34, 36, 37, 38, 39, 40, 41
-)
-(BLOCKQUOTE, DIV, SUP, PLAINTEXT, XMP) = (42, 14, 76, 91, 88)
+(P, H1, H6, UL, OL, LI, TABLE, TR, TD, TH, PRE, CODE, KBD, SAMP, BR, HR, BLOCKQUOTE, SUP) = (
+    15, 16, 21, 22, 23, 24, 28, 32, 33, 34, 36, 37, 38, 39, 40, 41, 42, 76
+)  # fmt: skip
+PLAINTEXT, XMP = 91, 88
 CODE_HINT = 1 << 18
 SPACE = 32
 NEWLINE = 10
@@ -49,46 +49,6 @@ def _language(buf, start, end):
             if stop > at + size:
                 return at + size, stop
     return 0, 0
-
-
-@njit(cache=True, nogil=True)
-def data_tables(tag, parent, last, chars, cut):
-    """Which tables hold data: two rows or more, two columns or more, nothing laid out in a cell."""
-    n = len(tag)
-    found = np.zeros(n, np.bool_)
-    rows = np.zeros(n, np.int32)
-    cells = np.zeros(n, np.int32)
-    heads = np.zeros(n, np.int32)
-    inner = np.zeros(n, np.int32)  # what no data table holds
-    table = np.full(n, -1, np.int32)  # the nearest one around
-    for i in range(n):
-        above = parent[i]
-        if above >= 0:
-            table[i] = above if tag[above] == TABLE else table[above]
-        near = table[i]
-        if near < 0 or cut[i]:
-            continue
-        t = tag[i]
-        if t == TR:
-            rows[near] += 1
-        elif t == TD or t == TH:
-            cells[near] += 1
-            heads[near] += t == TH
-            if chars[i] > 400:
-                inner[near] += 1
-        elif t == TABLE or t == PRE or H1 <= t <= H6 or t == BLOCKQUOTE:
-            inner[near] += 1
-    for i in range(n):
-        if tag[i] == TABLE and not cut[i] and not inner[i]:
-            found[i] = rows[i] >= 2 and cells[i] >= 2 * rows[i] - (rows[i] // 2)
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _put_all(out, o, word):
-    for k in range(len(word)):
-        out[o + k] = word[k]
-    return o + len(word)
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Kernels over the bytes of a page as lexbor writes its tree back: scan, measure.
+"""Kernels over the bytes of a page as lexbor writes its tree back: scan, measure, tables.
 
 Self-contained, as Numba's cache does not see edits elsewhere. Why bytes and not the tree: a step
 through Resiliparse's tree from Python costs 1-4 us a node, 5-20 ms for a page of 5,000; the tree
@@ -15,8 +15,7 @@ from numba import njit
 TEXT = 1
 A = 2
 H1, H6, DT, BUTTON = 16, 21, 26, 62
-
-MAX_DEPTH = 1 << 30
+TABLE, TR, TD, TH, PRE, BLOCKQUOTE = 28, 32, 33, 34, 36, 42
 
 
 @njit(cache=True, nogil=True)
@@ -258,10 +257,10 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
 
 @njit(cache=True, nogil=True)
 def measure(buf, tag, parent, start, end, never):
-    """Per node, over its subtree: characters that are not spaces; sentence marks outside of links
-    (`.,!?;:` before a space, `.!?` at the end of a text, their CJK twins anywhere).
+    """Characters that are not spaces, and sentence marks outside of links, per node and subtree.
 
-    Nothing inside tags that never show text counts.
+    Marks: `.,!?;:` before a space, `.!?` at the end of a text, their CJK twins anywhere. Nothing
+    inside tags that never show text counts.
     """
     n = len(tag)
     chars = np.zeros(n, np.int32)
@@ -312,3 +311,36 @@ def measure(buf, tag, parent, start, end, never):
             chars[above] += chars[i]
             marks[above] += marks[i]
     return chars, marks
+
+
+@njit(cache=True, nogil=True)
+def data_tables(tag, parent, chars, cut):
+    """Which tables hold data: two rows or more, two columns or more, nothing laid out in a cell."""
+    n = len(tag)
+    found = np.zeros(n, np.bool_)
+    rows = np.zeros(n, np.int32)
+    cells = np.zeros(n, np.int32)
+    heads = np.zeros(n, np.int32)
+    inner = np.zeros(n, np.int32)  # what no data table holds
+    table = np.full(n, -1, np.int32)  # the nearest one around
+    for i in range(n):
+        above = parent[i]
+        if above >= 0:
+            table[i] = above if tag[above] == TABLE else table[above]
+        near = table[i]
+        if near < 0 or cut[i]:
+            continue
+        t = tag[i]
+        if t == TR:
+            rows[near] += 1
+        elif t == TD or t == TH:
+            cells[near] += 1
+            heads[near] += t == TH
+            if chars[i] > 400:
+                inner[near] += 1
+        elif t == TABLE or t == PRE or H1 <= t <= H6 or t == BLOCKQUOTE:
+            inner[near] += 1
+    for i in range(n):
+        if tag[i] == TABLE and not cut[i] and not inner[i]:
+            found[i] = rows[i] >= 2 and cells[i] >= 2 * rows[i] - (rows[i] // 2)
+    return found

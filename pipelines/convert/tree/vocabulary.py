@@ -13,7 +13,7 @@ import numpy as np
 
 TEXT: Final = 1
 # 2..: the order is used by the kernels' constants below and must not change on its own.
-TAGS: Final = (
+_NAMES: Final = (
     "a html body head main article section nav header footer aside form div p h1 h2 h3 h4 h5 h6 "
     "ul ol li dl dt dd table thead tbody tfoot tr td th caption pre code kbd samp br hr blockquote "
     "figure figcaption details summary script style template noscript svg iframe object embed "
@@ -21,7 +21,8 @@ TAGS: Final = (
     "math img picture time address label fieldset legend sup sub title meta link area base col "
     "param source track wbr xmp noembed noframes plaintext center menu span b strong i em optgroup "
     "tt hgroup search"
-).split()
+)
+TAGS: Final = _NAMES.split()
 TAG: Final = {name: 2 + at for at, name in enumerate(TAGS)}
 
 
