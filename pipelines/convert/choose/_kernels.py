@@ -32,8 +32,8 @@ TEXT = 1
 )  # fmt: skip
 
 # Reasons, as vocabulary.REASONS counts them from 1; 255 is what never shows as text.
-NAVIGATION, FOOT, HEAD, SIDE, PROMOTION, RELATED, HIDDEN, FORMS = 1, 2, 3, 4, 6, 7, 10, 11
-COOKIES, LINKS, OUTSIDE, LABELS, CAPTION = 13, 14, 15, 17, 18
+NAVIGATION, FOOT, TOP, SIDE, PROMOTION, RELATED, HIDDEN, FORMS = 1, 2, 3, 4, 6, 7, 10, 11
+COOKIES, LINKS, OUTSIDE, LABELS, CAPTIONS = 13, 14, 15, 17, 18
 NEVER = 255
 
 REASON_BITS = 0xFFFF
@@ -94,7 +94,7 @@ def _by_name(i, t, above, within, hints, chars, marks, small, total, never, prod
     if t == FOOTER and not within & 1:
         return FOOT
     if t == HEADER and not within:
-        return HEAD
+        return TOP
     if t == ASIDE:
         return SIDE
     if h & REASON_BITS and not h & CONTENT:
@@ -302,7 +302,7 @@ def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, bloc
                 if t != P and t != LI and not _heads(t):
                     reason = LINKS
         if prose and t == FIGCAPTION:
-            reason = CAPTION
+            reason = CAPTIONS
         if reason:
             for j in range(i, last[i]):
                 if not cut[j]:

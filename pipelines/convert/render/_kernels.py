@@ -20,6 +20,7 @@ NEWLINE = 10
 TICK = 96
 BAR = 124
 MARK_HEADING, MARK_BULLET, MARK_NUMBER = 1, 2, 3
+SHORT_CELL = 60  # characters: below, the cells of a row that is no data stay on one line
 MAX_INDENT = 8  # levels of nested lists that are shown
 
 
@@ -72,7 +73,8 @@ def render(buf, tag, parent, last, start, end, hints, chars, cut, root, block, d
     value = 0
     pre = -1
     fenced = False
-    cell = False  # inside a data table
+    table = -1  # the data table around, if any
+    cell = False  # inside a row of it
     shown = 0  # characters so far
     row_shown = 0
     first_cell = True
@@ -122,8 +124,9 @@ def render(buf, tag, parent, last, start, end, hints, chars, cut, root, block, d
                     rows_done += 1
                 breaks = 1
                 space = False
-            elif t == TABLE and data[e]:
                 cell = False
+            elif e == table:
+                table = -1
                 breaks = 2
             elif opened[top] and (t == CODE or t == KBD or t == SAMP):
                 if shown == opened[top] - 1:  # nothing shown: take the tick back
@@ -139,6 +142,8 @@ def render(buf, tag, parent, last, start, end, hints, chars, cut, root, block, d
                 elif t == P or H1 <= t <= H6 or t == BLOCKQUOTE or t == TABLE:
                     tight = t == P and lists and parent[e] >= 0 and tag[parent[e]] == LI
                     breaks = max(breaks, 1 if tight else 2)
+                elif (t == TD or t == TH) and chars[e] < SHORT_CELL:
+                    space = True
                 else:
                     breaks = max(breaks, 1)
         if i >= stop:
@@ -170,7 +175,7 @@ def render(buf, tag, parent, last, start, end, hints, chars, cut, root, block, d
                     elif d == 110:
                         c = SPACE
                         at += 5
-                if pre >= 0 or tag[root] == PRE:
+                if pre >= 0:
                     if o and breaks:
                         for _ in range(breaks):
                             out[o] = NEWLINE
@@ -284,14 +289,15 @@ def render(buf, tag, parent, last, start, end, hints, chars, cut, root, block, d
                         o += 1
                     out[o] = NEWLINE
                     o += 1
-        elif t == TABLE and data[i] and marks and not cell:
-            cell = True
+        elif t == TABLE and data[i] and marks and table < 0:
+            table = i
             rows_done = 0
             breaks = max(breaks, 2)
             mark = 0
-        elif cell and t == TR:
-            if o and breaks == 0:
-                breaks = 1
+        elif table >= 0 and t == TR and not cell:
+            cell = True
+            mark = 0
+            breaks = max(breaks, 1)
             opened[top] = o
             row_shown = shown
             if o:
@@ -331,7 +337,7 @@ def render(buf, tag, parent, last, start, end, hints, chars, cut, root, block, d
                 mark = MARK_NUMBER
                 value = counter[above]
         elif t == TD or t == TH:
-            if chars[i] >= 60:
+            if chars[i] >= SHORT_CELL:
                 breaks = max(breaks, 1)
             space = True
         elif t == P or t == BLOCKQUOTE or t == TABLE:

@@ -16,6 +16,7 @@ TEXT = 1
 A = 2
 H1, H6, DT, BUTTON = 16, 21, 26, 62
 TABLE, TR, TD, TH, PRE, BLOCKQUOTE = 28, 32, 33, 34, 36, 42
+XMP, PLAINTEXT = 88, 91
 
 
 @njit(cache=True, nogil=True)
@@ -274,8 +275,17 @@ def measure(buf, tag, parent, start, end, never):
                 continue
             count = 0
             found = 0
+            plain = above >= 0 and (tag[above] == XMP or tag[above] == PLAINTEXT)
+            skip = start[i]
             for at in range(start[i], end[i]):
+                if at < skip:  # the rest of an entity
+                    continue
                 c = buf[at]
+                if c == 38 and not plain and at + 1 < end[i]:
+                    d = buf[at + 1]  # &amp; &lt; &gt; &quot; &nbsp;: lexbor writes no others
+                    skip = at + (5 if d == 97 else 4 if d == 108 or d == 103 else 6)
+                    if d == 110:
+                        c = np.uint8(32)
                 if c <= 32:
                     if at > start[i]:
                         p = buf[at - 1]
