@@ -18,6 +18,7 @@ or did not change. Alternative: one search for the best node (Readability, Resil
 articles, 0.25 F1 worse on listings.
 """
 
+# ruff: noqa: PLR1714, SIM102, SIM109
 from __future__ import annotations
 
 import numpy as np

@@ -6,6 +6,7 @@ written back is regular HTML (every tag closed, attributes quoted, `<`, `>`, `&`
 escaped), which one pass reads at over 200 MB/s. Offsets are bytes of that text.
 """
 
+# ruff: noqa: PLR1714, SIM102, SIM109
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Formulas to TeX."""
 
+# ruff: noqa: ISC004
+
 from __future__ import annotations
 
 import pytest
@@ -22,7 +24,8 @@ def text(source):
         ("<mroot><mi>x</mi><mn>3</mn></mroot>", r"\sqrt[3]{x}"),
         ("<msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup>", "x_{i}^{2}"),
         (
-            "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>",
+            "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi>"
+            "</munderover>",
             r"\sum_{i=1}^{n}",
         ),
         ("<mover><mi>x</mi><mo>^</mo></mover>", r"\hat{x}"),
@@ -44,7 +47,8 @@ def test_mathml_becomes_tex(source, tex):
 def test_stated_tex_goes_before_markup():
     source = (
         "<math display=block><semantics><mi>wrong</mi>"
-        '<annotation encoding="application/x-tex">{\\displaystyle a^2}</annotation></semantics></math>'
+        '<annotation encoding="application/x-tex">{\\displaystyle a^2}</annotation></semantics>'
+        "</math>"
     )
     assert text(source) == ("$$a^2$$", 1)
     assert text('<math alttext="b_1"><mi>wrong</mi></math>') == ("$b_1$", 1)

@@ -1,4 +1,4 @@
-"""The arrays of a page against the tree they were read from, by lexbor: two independent readings."""
+"""The arrays of a page against the tree that lexbor built: two independent readings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from gristmill.pipelines.convert.tree import vocabulary as words
 
 PIECES = st.sampled_from([
     "<div>", "</div>", "<p class='nav menu'>", "</p>", "<a href='x>y'>", "</a>", "<b>", "</b>",
-    "<ul><li>", "</ul>", "<table><tr><td>", "</table>", "<pre>\n", "</pre>", "<br>", "<img alt='<p>'>",
-    "<script>if (a<b) '</p>'</script>", "<!-- a > b -->", "<!--->", "<style>p>a{}</style>", "&lt;p&gt;",
+    "<ul><li>", "</ul>", "<table><tr><td>", "</table>", "<pre>\n", "</pre>", "<br>",
+    "<img alt='<p>'>",
+    "<script>if (a<b) '</p>'</script>", "<!-- a > b -->", "<!--->", "<style>p>a{}</style>",
+    "&lt;p&gt;",
     "&amp;", "&nbsp;", "word", "two words. ", "\n\t", "é漢", "<x-y>", "</x-y>", "<textarea><p>",
     "</textarea>", "<select><option>o", "</select>", "<svg><title>t</title><path/></svg>", "<h1>",
     "</h1>", "<iframe><p></iframe>", "<math><mi>x</mi></math>", "<noscript>n</noscript>",
@@ -92,12 +94,12 @@ def test_measure_counts_what_shows(source):
     raw = nodes.buf.tobytes()
     own = np.zeros(len(nodes.tag), np.int64)
     for i in np.flatnonzero(nodes.tag == 1):
-        above, hidden, inner = nodes.parent[i], False, i
+        above, hidden = nodes.parent[i], False
         while above >= 0:
             button = nodes.tag[above] == words.TAG["button"] and nodes.parent[above] >= 0
             spared = button and nodes.tag[nodes.parent[above]] == words.TAG["h1"]
             hidden = hidden or (words.NEVER[nodes.tag[above]] and not spared)
-            inner, above = above, nodes.parent[above]
+            above = nodes.parent[above]
         if not hidden:
             own[i] = sum(
                 c > " " and c != "\xa0"
