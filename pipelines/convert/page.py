@@ -2,12 +2,12 @@
 
 lexbor (by Resiliparse) repairs the markup as browsers do; the tree is written back as regular HTML
 and all else is a few linear passes of kernels over those bytes: no Python per node. On the 326
-pages of the benchmark (250 kB each) parsing takes 1.0 ms, writing back 0.8, the kernels 1.0.
+pages of the benchmark (250 kB each) parsing takes 1.0 ms, writing back 0.8, the kernels 0.6.
 Resiliparse's own search and text, which this replaces, take 2.9.
 
 Marks of Markdown are on: a heading, a list, a table or a block of code that is not marked as one
 cannot be told from prose afterwards, and models are trained to read and write this form. They cost
-1-2% of characters; `markdown: false` leaves them out.
+2.0% of the characters there; `markdown: false` leaves them out.
 """
 
 from __future__ import annotations
