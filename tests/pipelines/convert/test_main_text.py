@@ -23,15 +23,16 @@ def test_main_text_keeps_headings_tables_code_and_title(build):
     out = build.draft(MainText(), build.html(f"<title> The\ntitle </title>{body}", url="http://x"))
     lines = out.text.split("\n")
     for line in (
-        "Heading",
+        "# Heading",
         PARAGRAPH.strip(),
-        "  1. first",
-        "  2. second",
+        "1. first",
+        "2. second",
         "def f(x):",
         "    return x",
     ):
         assert line in lines
     assert any(line.split() == ["a", "b"] for line in lines)
+    assert out.metadata["cut"] == {"navigation": 4, "footer": 9}
     assert "Home" not in out.text
     assert out.metadata["title"].split() == ["The", "title"]
     assert out.url == "http://x"
@@ -94,7 +95,7 @@ def test_main_text_nul_does_not_end_the_page(build):
 @pytest.mark.parametrize("depth", [300, 1_500, 100_000])
 @pytest.mark.parametrize("closed", [True, False])
 def test_main_text_deep_nesting_keeps_the_middle_and_the_tail(build, depth, closed):
-    """Case 16, and depths at which a search for the main part takes minutes."""
+    """Case 16, and depths at which a walk that recurses ends, or takes minutes."""
     before = "".join(f"<p>{n} before. {PARAGRAPH}</p>" for n in range(3))
     after = "".join(f"<p>{n} after. {PARAGRAPH}</p>" for n in range(3))
     deep = "<div>" * depth + f"<p>deep. {PARAGRAPH}</p>" + "</div>" * (depth if closed else 0)
@@ -103,14 +104,6 @@ def test_main_text_deep_nesting_keeps_the_middle_and_the_tail(build, depth, clos
     assert time.process_time() - start < 30  # a hang, not a verdict
     for words in ("0 before.", "2 before.", "deep.", "0 after.", "2 after."):
         assert words in out.text
-    assert ("depth_limit" in out.metadata) == (depth > MainText().max_depth)
-
-
-def test_main_text_many_tags_are_not_depth(build):
-    out = build.draft(MainText(max_depth=50), build.html(f"<p>{PARAGRAPH}<br>" * 500))
-    assert "depth_limit" not in out.metadata
-    stray = build.draft(MainText(max_depth=50), build.html("<div></x>" * 200 + PARAGRAPH))
-    assert stray.metadata["depth_limit"] == 50
 
 
 def test_main_text_huge_colspan_does_not_blow_up(build):
@@ -136,10 +129,29 @@ def test_main_text_exception_of_the_library_is_a_row(build, monkeypatch):
     def fail(*_args, **_options):
         raise RuntimeError("broken\ud800 tree")
 
-    monkeypatch.setattr(main_text, "extract_plain_text", fail)
+    monkeypatch.setattr(main_text, "read_page", fail)
     loss = build.loss(MainText(), build.html(PAGE))
     assert (loss.reason, loss.kind) == ("extract_error", "fault")
     assert loss.detail.startswith("RuntimeError: broken")
+
+
+def test_main_text_plain_lines_without_markdown(build):
+    page = PAGE.format(f"<h2>Heading</h2><p>{PARAGRAPH}</p><ul><li>item</ul>")
+    out = build.draft(MainText(markdown=False), build.html(page))
+    assert out.text.split("\n") == ["Heading", "", PARAGRAPH.strip(), "", "item"]
+
+
+def test_main_text_states_date_language_licence_and_formulas(build):
+    page = (
+        '<html lang="de-AT"><head><meta name="date" content="2024-05-06T07:08:09Z"></head><body>'
+        f"<p>{PARAGRAPH}<math><mi>x</mi></math></p>"
+        '<a rel=license href="https://creativecommons.org/licenses/by/4.0/">Lizenz</a></body>'
+    )
+    said = build.draft(MainText(), build.html(page)).metadata
+    assert said["language"] == "de-AT"
+    assert said["published"] == "2024-05-06"
+    assert said["license_hint"] == "cc-by-4.0"
+    assert said["formulas"] == 1
 
 
 def test_main_text_passes_text_records_losses_and_skips(build):

@@ -1,0 +1,79 @@
+"""What a page says of itself: title, language, date, licence."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from .cleaning import clean_line
+
+_TITLE: Final = 1_000  # characters kept of a title
+_VALUE: Final = 200  # of the others
+_DATES: Final = (
+    "article:published_time", "datepublished", "dc.date.issued", "dc.date", "dcterms.created",
+    "date", "pubdate", "publishdate", "sailthru.date", "og:published_time", "citation_date",
+    "citation_publication_date", "parsely-pub-date",
+)  # fmt: skip
+_HEAD: Final = 100_000  # characters searched where a page has no end of its head
+# By pattern: to list the tree's <meta> takes 0.9 ms, this 0.06.
+_META: Final = re.compile(r"<meta\b[^<>]{0,2000}>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"""([a-zA-Z:-]{1,40})\s*=\s*["']([^"'>]{0,500})["']""")
+_JSON_DATE: Final = '"datePublished"'
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{4}/\d{2}/\d{2}|\d{8}\b")
+_LICENCE: Final = re.compile(
+    r"creativecommons\.org/(?:licenses/([a-z-]{2,8})/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))"
+)
+# Plain searches: a regex over a whole page of 250 kB takes 1 ms, a search for a string 0.03.
+_PRODUCT: Final = (
+    '"@type":"Product"', '"@type": "Product"', 'schema.org/Product"', 'og:type" content="product',
+    "product:price:amount",
+)  # fmt: skip
+PRODUCT_TIMES: Final = 6  # a page that names more products is a list of them
+
+
+def is_product(html: str) -> bool:
+    """Whether the page is about one thing for sale, by its own structured data."""
+    return 0 < sum(html.count(sign) for sign in _PRODUCT) <= PRODUCT_TIMES
+
+
+def stated(tree: Any, html: str) -> dict[str, str]:
+    """Of `title`, `language`, `published`, `license_hint` those that the page gives.
+
+    Hints, as the page has them: the date is cut to its day, the licence a Creative Commons name
+    (`cc-by-sa-4.0`) that the page links to, which may be that of a picture.
+    """
+    found: dict[str, str | None] = {"title": clean_line(tree.title)}
+    if (title := found["title"]) is not None:
+        found["title"] = title[:_TITLE]
+    root = tree.document.first_element_child if tree.document is not None else None
+    if root is not None:
+        found["language"] = clean_line(root.getattr("lang") or root.getattr("xml:lang"))
+    if date := _published(html):
+        found["published"] = date
+    at = html.find("creativecommons.org/")
+    if at >= 0 and (match := _LICENCE.search(html, at)):
+        name, version, domain, domain_version = match.groups()
+        found["license_hint"] = (
+            f"cc-{name}-{version}" if name else f"cc-{domain.replace('zero', '0')}-{domain_version}"
+        )
+    return {k: v if k == "title" else v[:_VALUE] for k, v in found.items() if v}
+
+
+def _published(html: str) -> str | None:
+    stop = html.find("</head>")
+    values: dict[str, str] = {}
+    for tag in _META.findall(html, 0, stop if stop >= 0 else _HEAD):
+        lower = tag.lower()
+        if "date" not in lower and "time" not in lower and "created" not in lower:
+            continue
+        said = {name.lower(): value for name, value in _ATTRIBUTE.findall(tag)}
+        key = (said.get("property") or said.get("name") or said.get("itemprop") or "").lower()
+        if key in _DATES and "content" in said:
+            values.setdefault(key, said["content"])
+    for key in _DATES:
+        if key in values and (day := _DAY.search(values[key])):
+            return day.group()
+    at = html.find(_JSON_DATE)
+    if at >= 0 and (day := _DAY.search(html, at, at + 60)):
+        return day.group()
+    return None

@@ -1,0 +1,1 @@
+"""The chosen nodes of a page to text with light Markdown."""

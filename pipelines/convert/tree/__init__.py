@@ -1,0 +1,1 @@
+"""A page's bytes as arrays of nodes."""
