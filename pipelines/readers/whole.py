@@ -43,7 +43,7 @@ def whole_record(body: bytes, locator: Locator, options: ReadOptions) -> Record 
     """The record of a file's decoded bytes; its identity is the path under the root or bucket.
 
     A file with more control bytes than 8 and one in a hundred is `not_text`, a fault: an image, a
-    PDF, or a compressed file whose first bytes are damaged. UTF-16 is a text when its mark is there.
+    PDF, or a compressed file whose first bytes are damaged. UTF-16 needs its mark to be a text.
     """
     controls = len(body) - len(body.translate(None, _CONTROLS))
     if controls > 8 + len(body) // 100 and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
