@@ -51,7 +51,8 @@ def decode_plain(body: bytes) -> tuple[str, str, int]:
     Detection alone takes ASCII for Windows-1252 and short Windows-1252 for UTF-8.
     """
     if body.startswith(tuple(mark for mark, _ in _MARKS)):
-        return decode(body, "")
+        text, encoding, bad = decode(body, "")
+        return f"\ufeff{text}", encoding, bad  # for the text policy to take off, and to count
     text, bad = _replacing(body, "utf-8")
     if bad <= len(body) // _TOLERATED:
         return text, "utf-8", bad

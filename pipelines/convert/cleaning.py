@@ -82,6 +82,8 @@ def _controls(text: str, repairs: dict[str, int]) -> str:
     text = text.replace("\r\n", "\n")
     count("cr", text.count("\r"))
     text = text.replace("\r", "\n")
+    if not _suspect(text, text.encode()):  # line ends alone, as in most pages
+        return text
     text, lines = _LINES.subn("\n", text)
     count("line", lines)
     text, controls = _CONTROLS.subn("", text)

@@ -42,11 +42,11 @@ def frame_whole(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
 def whole_record(body: bytes, locator: Locator, options: ReadOptions) -> Record | Loss:
     """The record of a file's decoded bytes; its identity is the path under the root or bucket.
 
-    A file of which more than 1 % are control bytes is `not_text`, a fault: an image, a PDF, or a
-    compressed file whose first bytes are damaged. UTF-16 is a text when it starts with its mark.
+    A file with more control bytes than 8 and one in a hundred is `not_text`, a fault: an image, a
+    PDF, or a compressed file whose first bytes are damaged. UTF-16 needs its mark to be a text.
     """
     controls = len(body) - len(body.translate(None, _CONTROLS))
-    if controls * 100 > len(body) and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if controls > 8 + len(body) // 100 and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
         detail = f"{controls} of {len(body)} bytes are controls; it starts with {body[:16]!r}"
         return Loss(locator=locator, reason="not_text", detail=detail)
     media = MEDIA[options.format or "text"]

@@ -141,7 +141,10 @@ def run(make, name: str, numbers: range) -> None:
             expected = survivors(seed, touched)
         for one in expected:
             assert (one, good[one]) in found, (name, number, one)
-        if seed.members:  # nothing altered, but where the checksum that would say so is cut off
+        # (Of a few bytes that are left of a file nobody can say that they are no text.)
+        if (
+            seed.members and len(data) > 8
+        ):  # nothing altered, but where the checksum that would say so is cut off
             cut = {x.locator.offset for x in got.losses if x.reason == "truncated_stream"}
             sound = [key(r) for r in got.records if r.locator.offset not in cut]
             assert all(good.get(k) == v for k, v in found if k in sound), (name, number)

@@ -68,3 +68,10 @@ def test_whole_files_that_are_parquet_or_empty(make):
     got = make.read(b"PAR1 is how this text starts", format="text")
     assert len(got.records) == 1
     assert list(read_extent(make.root, Extent("data", 0, 0), ReadAccount(), format="text")) == []
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 4, b"\x89PNG\r\n\x1a\n" + bytes(99)])
+def test_whole_file_of_binary_is_a_fault_and_no_text(make, data):
+    got = make.read(data, format="text")
+    assert (got.records, got.reasons) == ([], ["not_text"])
+    assert got.losses[0].kind == "fault"
