@@ -94,8 +94,14 @@ def _controls(text: str, repairs: dict[str, int]) -> str:
 
 
 def clean_line(text: str | None) -> str | None:
-    """A short value (a URL, a date, an identity): cleaned, None when nothing is left."""
-    return clean_text(text)[0].strip() or None if text is not None else None
+    """A short value (a URL, a date, an identity) as it is, but what no UTF-8 column can hold.
+
+    Neither composed nor read as Windows-1252: another form is another address, and what stands
+    here must be found in the raw record (a real page has U+0094 in its URL). None when empty.
+    """
+    if text is None:
+        return None
+    return _SURROGATE.sub("\ufffd", text).replace("\0", "").strip() or None
 
 
 def clean_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,3 +74,10 @@ def test_converters_stand_under_their_own_names():
     for name, kind in CONVERTERS.items():
         assert kind.name == name
         assert isinstance(kind.revision, int)
+
+
+def test_clean_line_address_stays_as_it_is():
+    for address in ("https://x.example/rados\u030c/", "https://x.example/\x94jag\x94/"):
+        assert clean_line(address) == address
+        assert clean_text(address)[0] != address
+    assert clean_line(" https://x.example/\ud800\0 ") == "https://x.example/\ufffd"
