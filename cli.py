@@ -129,12 +129,13 @@ def run(
     option: Options = None,
 ) -> None:
     """Make everything that a recipe asks for and that is not there yet."""
-    from .pipelines.demo import run_with
+    from .pipelines.demo import run_with, summary
     from .pipelines.display import options
 
     asked = {"root": root, "fresh": fresh, "without": without or []}
     given = options(option or [])
     outcome = run_with(recipe, out, executor.value, workers, given, say=_say, **asked)
+    _say(summary(out))
     raise typer.Exit(_damage(outcome.damage))
 
 
@@ -181,8 +182,12 @@ def why(
 @app.command()
 def sample(
     run_folder: RunFolder,
-    stage: Annotated[str | None, typer.Option(help="Of the documents that it dropped.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Of those dropped for this reason.")] = None,
+    stage: Annotated[
+        str | None, typer.Option(help="Of the documents that it dropped or cut.")
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Of those dropped or cut for this reason.")
+    ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many documents.")] = 5,
     seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
     json: Json = False,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -46,20 +49,53 @@ def run_demo(out: Path, workers: int | None, *, say: Say) -> tuple[str, Outcome,
         text = table(*funnel(con))
     finally:
         con.close()
-    farewell = f"report: {out / REPORT}\nnext: gristmill why {out} {_interesting(out)}"
+    farewell = f"report: {out / REPORT}\nnext: {program()} why {out} {_interesting(out)}"
     return text, outcome, farewell
 
 
+def program() -> str:
+    """How a user calls this command line: its name, or its path where the name is not found."""
+    if shutil.which("gristmill"):
+        return "gristmill"
+    called = Path(sys.argv[0])
+    if called.name != "gristmill":
+        return f"{os.path.relpath(sys.executable)} -m gristmill"
+    return os.path.relpath(called) if called.is_absolute() else str(called)
+
+
+def summary(out: Path) -> str:
+    """What a run came to, in a few words: documents, tokens, faults, and where the report is."""
+    from ..ledger.writer import connect
+    from .books import LEDGER, REPORT
+
+    con = connect(out / LEDGER, read_only=True)
+    try:
+        rows = con.execute("SELECT documents, tokens FROM funnel ORDER BY position").fetchall()
+        found = con.execute("SELECT count(*) FROM losses WHERE kind = 'fault'").fetchone()
+    finally:
+        con.close()
+    (first, _), (last, tokens) = rows[0], rows[-1]
+    faults = found[0] if found else 0
+    said = (
+        f"{last:,} of {first:,} documents left, {tokens:,} tokens; {faults:,} faults in the input"
+    )
+    return f"{said}\nreport: {out / REPORT}"
+
+
 def _interesting(out: Path) -> str:
-    """URL of the final document that stands for the most duplicates; of several the first."""
+    """URL of a near duplicate that was removed: its `why` names the witness."""
     from ..ledger.writer import connect
 
+    removed = sorted((out / "decisions" / "near_duplicates").glob("*.parquet"))
     con = connect()
     try:
         row = con.execute(
-            "SELECT url FROM read_parquet(?) WHERE url LIKE 'http%' "
-            "ORDER BY cluster_size DESC, url LIMIT 1",
-            [str(out / "corpus" / "*.parquet")],
+            "SELECT url FROM read_parquet($documents) WHERE url LIKE 'http%' AND id IN "
+            "(SELECT id FROM read_parquet($removed) WHERE code <> 0) ORDER BY url LIMIT 1",
+            {
+                "documents": str(out / "documents" / "*.parquet"),
+                "removed": [str(p) for p in removed],
+            },
         ).fetchone()
     finally:
         con.close()

@@ -296,10 +296,11 @@ def test_demo_ends_with_the_report_and_a_command_that_works(tmp_path, mill):
     last, next_line = done.stderr.splitlines()[-2:]
     assert last == f"report: {out / 'report.html'}"
     assert (out / "report.html").is_file()
-    assert next_line.startswith("next: gristmill why ")
-    _, _, command, *args = next_line.split()
-    assert "http" in args[-1]
-    assert args[-1] in ask(command, *args).stdout
+    assert next_line.startswith("next: ")
+    called, _, url = next_line.removeprefix("next: ").partition(f" why {out} ")
+    assert called.endswith("gristmill")
+    assert url in ask("why", out, url).stdout
+    assert "witness_id" in ask("why", out, url).stdout
 
 
 if __name__ == "__main__":

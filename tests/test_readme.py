@@ -25,7 +25,7 @@ def test_readme_demo_output_is_the_demos(demo_run, mill):
     report, following = shown[shown.index("report:") :].strip().splitlines()
     assert report == "report: runs/demo/report.html"
     command = shlex.split(following.removeprefix("next: "))
-    assert command[:3] == ["gristmill", "why", "runs/demo"]
+    assert command[:3] == [".venv/bin/gristmill", "why", "runs/demo"]
     assert mill.command("why", demo_run, command[3]).returncode == 0
 
 
@@ -77,3 +77,12 @@ def test_shipped_recipes_parse(recipe, tmp_path):
     from gristmill.pipelines.recipe import load_recipe
 
     assert load_recipe(recipe, root=tmp_path).sources
+
+
+def test_recipes_page_is_what_the_classes_say():
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("make_recipes", ROOT / "docs/make_recipes.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8") == module.page()

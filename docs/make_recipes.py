@@ -1,0 +1,84 @@
+"""Write docs/recipes.md from the classes that read recipes: `python docs/make_recipes.py`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from gristmill.mixing.spec import MixSpec, SliceSpec, StageSpec
+from gristmill.pipelines.readers import ReadOptions
+from gristmill.pipelines.registry import known_converters, known_globals, known_stages
+
+HEAD = """# Recipes
+
+A recipe is one YAML file; it states all that bears on the result. Start from
+[pipelines/recipes](../pipelines/recipes). This page is written by `python docs/make_recipes.py`.
+
+## Top
+
+| key | default | meaning |
+|---|---|---|
+| `format` | 1 | of the recipe |
+| `name` | the file's name | a run folder belongs to one name |
+| `root` | the recipe's folder | where the sources' paths start; `--root` overrides it |
+| `sources` | required | by name, in order of priority: of duplicates the first is kept |
+| `shared` | none | stages of all sources, after their own; global stages may name `sources` |
+| `tokenizer` | our own | a `tokenizer.json`, or `{path, eos, bos}` |
+| `mixture` | none | the plan of a training run |
+| `shard_bytes` | 256 MiB | stored bytes of a shard |
+| `memory` | 512 MiB | what a worker may plan for in a global round |
+| `partitions` | from `memory` | of the exchange; never bears on a result |
+
+## A source
+
+| key | default | meaning |
+|---|---|---|
+| `paths` | required | files, folders, globs, `*.paths` lists or addresses (`s3://...`) |
+| `converter` | `main_text` | how records become documents |
+| `reader` | | options of reading |
+| `stages` | none | stages of this source alone, in order |
+| `dump`, `license` | none | what the source states of every document |
+| `priority` | its place | lower is kept first |
+| `removal_cap` | 0.9 | share of documents that a duplicate stage may remove; else it stops |
+| `max_loss` | 0 | share that may be damaged before the exit code is 1 |
+"""
+
+
+def table(kind: type) -> str:
+    """Fields and defaults of a configuration class."""
+    rows = ["| field | default |", "|---|---|"]
+    for field in dataclasses.fields(kind):
+        if not field.init:
+            continue
+        given = field.default is not dataclasses.MISSING
+        made = field.default_factory is not dataclasses.MISSING
+        value = repr(field.default) if given else ("empty" if made else "required")
+        value = value if len(value) <= 60 else value[:57] + "..."
+        rows.append(f"| `{field.name}` | `{value}` |".replace("`required`", "required"))
+    return "\n".join(rows) if len(rows) > 2 else "No fields."
+
+
+def first_line(kind: type) -> str:
+    """What a class is, by its docstring."""
+    return (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD, "### `reader`\n", first_line(ReadOptions) + "\n", table(ReadOptions)]
+    groups = (
+        ("Converters", known_converters()),
+        ("Stages", known_stages()),
+        ("Global stages", known_globals()),
+    )
+    for title, kinds in groups:
+        parts.append(f"\n## {title}\n")
+        parts += [f"### `{n}`\n\n{first_line(k)}\n\n{table(k)}\n" for n, k in kinds.items()]
+    parts.append("## Mixture\n")
+    mixture = (("the mixture", MixSpec), ("a slice", SliceSpec), ("a stage", StageSpec))
+    parts += [f"### {title}\n\n{first_line(k)}\n\n{table(k)}\n" for title, k in mixture]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("recipes.md").write_text(page(), encoding="utf-8")
