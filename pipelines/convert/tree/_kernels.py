@@ -66,7 +66,7 @@ def _hint_words(buf, start, end, keys, values):
             size = 0
         if letter:
             lower = not upper
-            h = ((h ^ (c | 32)) * 16777619) & 0xFFFFFFFF
+            h = ((h ^ int(c | 32)) * 16777619) & 0xFFFFFFFF
             size += 1
     return bits
 
@@ -159,7 +159,7 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
             b = buf[at]
             if 65 <= b <= 90:
                 b |= 32
-            h = ((h ^ b) * 16777619) & 0xFFFFFFFF
+            h = ((h ^ int(b)) * 16777619) & 0xFFFFFFFF
             at += 1
         name_end = at
         if closing:
