@@ -44,6 +44,7 @@ class Loss:
     reason: str  # snake_case, from a closed list beside the code that raises it
     detail: str = ""
     kind: str = "fault"  # `fault`: damage, counts against max_loss; `dropped`: a rule
+    url: str | None = None  # where the record stated one: `why URL` finds it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

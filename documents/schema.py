@@ -47,5 +47,6 @@ LOSSES = pa.schema(
         pa.field("kind", pa.string(), nullable=False),  # fault: damage; dropped: a rule
         pa.field("reason", pa.string(), nullable=False),
         pa.field("detail", pa.string(), nullable=False),
+        pa.field("url", pa.string()),
     ]
 )

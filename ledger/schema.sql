@@ -48,7 +48,8 @@ CREATE TABLE losses (                   -- one row per stretch of input that bec
     span BIGINT NOT NULL,               -- decoded bytes
     kind VARCHAR NOT NULL,
     reason VARCHAR NOT NULL,
-    detail VARCHAR NOT NULL
+    detail VARCHAR NOT NULL,
+    url VARCHAR                         -- where the record stated one
 );
 
 CREATE TABLE flow (                     -- in + added = kept + stripped + dropped, per stage and source

@@ -132,7 +132,7 @@ def reads(run: Run, shard: str) -> list[Row]:
 
 def _losses(run: Run) -> pa.Table:
     """Every stretch of input that became no document."""
-    names = ["extent", "offset", "inner", "span", "kind", "reason", "detail"]
+    names = ["extent", "offset", "inner", "span", "kind", "reason", "detail", "url"]
     found = [pa.schema([("shard", pa.string()), ("source", pa.string())]).empty_table()]
     for shard, about in run.shards.items():
         name = f"losses/{shard}.parquet"

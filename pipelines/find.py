@@ -36,13 +36,25 @@ def find(run: Run, document: str) -> list[Place]:
     found = list(_by_id(run, document.lower())) if by_id else []
     found = found or list(_by_url(run, document))
     if not found:
-        hint = did_you_mean(document, _some_urls(run)) if "://" in document else ""
-        msg = (
-            f"no document with URL or id {document!r} in {run.store.root}{hint}; records that "
-            "did not become documents stand in the ledger's table `losses`"
-        )
+        lost = _lost(run, document)
+        hint = did_you_mean(document, _some_urls(run)) if "://" in document and not lost else ""
+        msg = f"no document with URL or id {document!r} in {run.store.root}{hint}{lost}"
         raise UsageError(msg)
     return found
+
+
+def _lost(run: Run, url: str) -> str:
+    """What became of records of this URL that are no documents; empty when there is none."""
+    told = []
+    for shard, about in run.shards.items():
+        name = f"losses/{shard}.parquet"
+        if run.store.present(name) is None:
+            continue
+        table = pq.read_table(run.store.path(name), filters=pc.field("url") == url)
+        for row in table.to_pylist():
+            at = about.place(row)
+            told.append(f"{row['reason']} ({row['detail']}) at {at['file']}, byte {at['offset']}")
+    return f"; its record became none: {'; '.join(told)}" if told else ""
 
 
 def _by_id(run: Run, beginning: str) -> Iterator[Place]:

@@ -27,6 +27,7 @@ from ..documents.identity import IdMaker
 from ..documents.records import Draft, Locator, Loss, Record, Skip
 from ..documents.schema import DOCUMENTS, FORMAT, LOCATOR, LOSSES
 from ..documents.text import from_buffers
+from .convert.cleaning import clean_line
 from .manifest import extent_digest
 from .passes import attributes
 from .steps import Counts, Facts, Step
@@ -223,6 +224,7 @@ class _Writer:
                 "kind": loss.kind,
                 "reason": loss.reason,
                 "detail": loss.detail.encode("utf-8", "replace").decode()[:1000],
+                "url": clean_line(loss.url),
             }
         )
         self.losses += 1

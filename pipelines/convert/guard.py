@@ -98,10 +98,10 @@ def _loss(record: Record, status: int | None) -> Loss:
     if status in {None, -signal.SIGXCPU}:
         spent = f"{CPU_SECONDS} s of CPU time"
         detail = f"ended {_TRIES} times: {spent if status else f'no answer for {_WIDER} x {spent}'}"
-        return Loss(locator=record.locator, reason="extract_hang", detail=detail)
+        return Loss(locator=record.locator, reason="extract_hang", detail=detail, url=record.url)
     how = f"signal {-status}" if status is not None and status < 0 else f"status {status}"
     detail = f"the extracting process ended {_TRIES} times on this page, the last time by {how}"
-    return Loss(locator=record.locator, reason="extract_crash", detail=detail)
+    return Loss(locator=record.locator, reason="extract_crash", detail=detail, url=record.url)
 
 
 class Child:

@@ -48,11 +48,13 @@ class MainText:
             page = read_page(html, markdown=self.markdown)
         except Exception as error:  # noqa: BLE001 - whatever the library raises is a row in the books
             detail = f"{type(error).__name__}: {error}"[:300]
-            return Loss(locator=record.locator, reason="extract_error", detail=detail)
+            return Loss(
+                locator=record.locator, reason="extract_error", detail=detail, url=record.url
+            )
         text, more = clean_text(page.text)  # `&#13;` and the like come to life in parsing
         text = text.strip("\n")
         if not text.strip():
-            return Loss(locator=record.locator, reason="no_text", kind="dropped")
+            return Loss(locator=record.locator, reason="no_text", kind="dropped", url=record.url)
         metadata.update(page.stated)
         if page.formulas:
             metadata["formulas"] = page.formulas

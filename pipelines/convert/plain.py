@@ -35,12 +35,14 @@ def convert_text(record: Record, license_field: str = "license") -> Draft | Loss
         raw, charset["charset"], undecoded = decode_plain(record.body)
     if raw is None:
         detail = f"a {record.media_type or 'binary'} body; use the converter main_text"
-        return Loss(locator=record.locator, reason="not_text", detail=detail, kind="dropped")
+        return Loss(
+            locator=record.locator, reason="not_text", detail=detail, kind="dropped", url=record.url
+        )
     text, repairs = clean_text(raw)
     if undecoded:
         repairs["undecoded"] = undecoded
     if not text.strip():
-        return Loss(locator=record.locator, reason="no_text", kind="dropped")
+        return Loss(locator=record.locator, reason="no_text", kind="dropped", url=record.url)
     metadata = clean_values(record.fields) | charset
     stated = metadata.get(license_field)
     return make_draft(record, text, metadata, repairs, stated if isinstance(stated, str) else None)

@@ -96,12 +96,11 @@ def make_page(
         try:
             status, coded, start = parse_head(data, begin, end)
         except HttpError as error:
-            return Loss(locator=locator, reason=error.args[0], detail=error.args[1])
+            return Loss(locator=locator, reason=error.args[0], detail=error.args[1], url=url)
         if status != 200:
             detail = " ".join([str(status), *filter(None, [coded.get("location", "")[:200]])])
-            return Loss(
-                locator=locator, reason=status_reason(status), detail=detail, kind="dropped"
-            )
+            reason = status_reason(status)
+            return Loss(locator=locator, reason=reason, detail=detail, kind="dropped", url=url)
         begin = start
         content_type = coded.get("content-type", "")
         fields["status"] = status
@@ -113,7 +112,7 @@ def make_page(
     try:
         body = decode_body(coded, data[begin:end], limit)
     except HttpError as error:
-        return Loss(locator=locator, reason=error.args[0], detail=error.args[1])
+        return Loss(locator=locator, reason=error.args[0], detail=error.args[1], url=url)
     if media not in HTML:
         if not _LOOKS_HTML.match(body, 0, 4096):
             return Skip(reason=f"mime:{media if '/' in media else 'none'}", span=locator.span)

@@ -29,7 +29,7 @@ BOOKS = {
         ["web-1", "web", "skipped", "", "warcinfo", 1, 60],
         ["web-1", "web", "lost", "fault", "bad_framing", 1, 40],
     ],
-    "losses": [["web-1", "web", "a.warc", 7, 0, 40, "fault", "bad_framing", "no header"]],
+    "losses": [["web-1", "web", "a.warc", 7, 0, 40, "fault", "bad_framing", "no header", None]],
     "flow": [
         flow("read", 0, "read", "kept", "", 10, 800, 200),
         flow("base", 1000, "clean", "in", "", 10, 800, 200),

@@ -56,3 +56,9 @@ def test_documents_50_of_all_sources_followed_to_their_end(trail):
 def test_training_positions_50_followed_back(trail):
     chosen = random.Random(11).sample(range(trail.plan.positions), POSITIONS)
     assert sum(trail.check_position(p) for p in chosen) >= POSITIONS
+
+
+def test_why_of_a_record_that_became_no_document_says_what_did(demo_run, mill):
+    done = mill.command("why", demo_run, "https://news.harbourpost.example/gone")
+    assert done.returncode == 2
+    assert "its record became none: http_client_error (404) at web/pages-" in done.stderr
