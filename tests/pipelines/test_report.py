@@ -107,7 +107,7 @@ def tables():
             ["gone", EVIL, "without", None, 5, None, None, None],
         ],
         "reads": [[EVIL, EVIL, "in", "", "", None, 5], [EVIL, EVIL, "lost", "fault", EVIL, 1, 5]],
-        "losses": [[EVIL, EVIL, EVIL, 0, 0, 5, "fault", EVIL, EVIL]],
+        "losses": [[EVIL, EVIL, EVIL, 0, 0, 5, "fault", EVIL, EVIL, EVIL]],
         "flow": [["read", 0, "read", EVIL, None, "", "kept", "", 1, 2, 3], flow],
         "clusters": [[EVIL, 2, 1, 1]],
         "slices": [[EVIL, EVIL, EVIL, EVIL, 1, 1, 2, 3]],
