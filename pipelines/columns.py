@@ -108,11 +108,6 @@ def edits_from(column: pa.Array, meta: Mapping[str, Any]) -> Edits:
     )
 
 
-def no_edits(meta: Mapping[str, Any]) -> Edits:
-    """An empty set of edits with the names of `meta`."""
-    return edits_from(pa.array([], EDITS), meta)
-
-
 def schema_meta(schema: pa.Schema) -> dict[str, Any]:
     """What the file says of itself."""
     return json.loads((schema.metadata or {}).get(b"gristmill", b"{}"))

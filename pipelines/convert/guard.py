@@ -7,8 +7,7 @@ children is one row in the books, `extract_hang` or `extract_crash`, a fault; th
 after it never notice. CPU time and not the clock: a busy machine decides as an idle one does. The
 clock is a second net, ten times wider, for what waits and does not compute.
 
-A record costs 0.1 ms on the way to the child and back, of some 3 ms that its extraction takes; the
-reader waits meanwhile, so a task still has one core. The child ends with its reader (end of pipe,
+The reader waits while a record is with the child, so a task still has one core. The child ends with its reader (end of pipe,
 and PR_SET_PDEATHSIG). Pickle goes between two processes of ours and never touches a file.
 """
 
@@ -30,7 +29,7 @@ from typing import Any, ClassVar
 from ...documents.errors import StopError
 from ...documents.records import Draft, Loss, Record, Skip
 
-CPU_SECONDS = 20  # of one record; the slowest of 1,200 real pages took 0.2
+CPU_SECONDS = 20  # of one record: far above what a page takes (280-300 a second, one core)
 _WIDER = 10  # times as long on the clock
 _TRIES = 2
 _BATCH = 16  # records on the way to the child at once
