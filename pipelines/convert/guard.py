@@ -8,7 +8,8 @@ after it never notice. CPU time and not the clock: a busy machine decides as an 
 clock is a second net, ten times wider, for what waits and does not compute.
 
 The reader waits while a record is with the child, so a task still has one core. The child ends with
-its reader (end of pipe, and PR_SET_PDEATHSIG). Pickle goes between two processes of ours and never touches a file.
+its reader (end of pipe, and PR_SET_PDEATHSIG). Pickle goes between two processes of ours and never
+touches a file.
 """
 
 from __future__ import annotations
