@@ -59,6 +59,18 @@ def clean_text(text: str) -> tuple[str, dict[str, int]]:
     return text, repairs
 
 
+def parsable(markup: str) -> tuple[str, dict[str, int]]:
+    """Markup without what a parser stops at or cannot hold, NULs and lone surrogates; counts."""
+    repairs: dict[str, int] = {}
+    if nuls := markup.count("\0"):
+        markup, repairs["nul"] = markup.replace("\0", ""), nuls
+    try:
+        markup.encode()
+    except UnicodeEncodeError:
+        markup, repairs["surrogate"] = _SURROGATE.subn("\ufffd", markup)
+    return markup, repairs
+
+
 def _suspect(text: str, raw: bytes) -> bool:
     """Whether there is anything for `_controls`: each kind where it is found the fastest."""
     if len(raw.translate(None, _CONTROL_BYTES)) != len(raw):

@@ -8,20 +8,21 @@ from typing import Any, ClassVar
 
 from ...documents.records import Draft, Loss, Record, Skip
 from .charsets import decode
-from .cleaning import clean_text, clean_values
+from .cleaning import clean_text, clean_values, parsable
 from .page import read_page
 from .plain import convert_text, make_draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MainText:
-    """One document per page; records with text go the way of `plain`.
+    """One document per page; records with text, and bodies of plain text, go the way of `plain`.
 
     Losses: `no_text` (`dropped`: a page without main text), `extract_error` (a fault of the
+    library's).
     """
 
     name: ClassVar[str] = "main_text"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
 
     markdown: bool = True  # marks for headings, lists, tables and code; False: plain lines
 
@@ -30,16 +31,14 @@ class MainText:
         for item in items:
             if not isinstance(item, Record):
                 yield item
-            elif item.body is None:
+            elif item.body is None or item.media_type == "text/plain":
                 yield convert_text(item)
             else:
                 yield self._page(item, item.body)
 
     def _page(self, record: Record, body: bytes) -> Draft | Loss:
         html, encoding, undecoded = decode(body, record.charset)
-        html, repairs = clean_text(html)
-        for kind in ("crlf", "cr"):  # line ends of markup are not the text's
-            repairs.pop(kind, None)
+        html, repairs = parsable(html)  # the rest of the policy is the text's, not the markup's
         if undecoded:
             repairs["undecoded"] = undecoded
         metadata: dict[str, Any] = clean_values(record.fields)
@@ -55,7 +54,7 @@ class MainText:
         text = text.strip("\n")
         if not text.strip():
             return Loss(locator=record.locator, reason="no_text", kind="dropped", url=record.url)
-        metadata.update(page.stated)
+        metadata.update(clean_values(page.stated))
         if page.formulas:
             metadata["formulas"] = page.formulas
         if page.cut:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gristmill.documents.records import Locator, Loss, Skip
+from gristmill.documents.records import Locator, Loss, Record, Skip
 from gristmill.pipelines.convert import MainText, PlainText, main_text
 
 PARAGRAPH = "A paragraph with enough words in it to be the main content of a page. "
@@ -174,3 +174,20 @@ def test_main_text_real_pages_give_text(build, real_data):
     total = sum(i.span if isinstance(i, Skip) else i.locator.span for i in out)
     assert total == account.decoded_bytes
     assert sum(hasattr(i, "text") for i in out) > 0.9 * account.records
+
+
+def test_main_text_body_of_plain_text_is_no_markup():
+    """`reader: {format: text}` with this converter: `<`, indentation and lines are the text's."""
+    body = b"if a < b and c > d:\r\n    return <T>(a)\n\n  1. one\n"
+    record = Record(locator=Locator("f", 0, 0, len(body)), body=body, media_type="text/plain")
+    (made,) = MainText()(iter([record]))
+    (plain,) = PlainText()(iter([record]))
+    assert made == plain
+    assert made.text == "if a < b and c > d:\n    return <T>(a)\n\n  1. one\n"
+
+
+def test_main_text_what_is_cut_from_a_page_is_no_repair(build):
+    page = PAGE.format(f"<script>\x01 e\u0301 \ufeff</script><p>{PARAGRAPH}don\x92t e\u0301</p>")
+    out = build.draft(MainText(), build.html(page))
+    assert out.text.endswith("don\u2019t \xe9")
+    assert out.repairs == {"c1": 1, "nfc": 1}
