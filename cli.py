@@ -229,6 +229,39 @@ def report(run_folder: RunFolder) -> None:
 
 
 @app.command()
+def budget(
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="A plan folder, or a run folder.")
+    ] = None,
+    active_params: Annotated[
+        str | None, typer.Option(metavar="N", help="Parameters that a token meets: 40e9.")
+    ] = None,
+    tokens: Annotated[
+        list[str] | None,
+        typer.Option(metavar="D[@LENGTH]", help="Without a plan: 28.5T, 1T@32Ki. A stage each."),
+    ] = None,
+    accelerator: Annotated[str | None, typer.Option(help="Peak and power by its name.")] = None,
+    grid: Annotated[str | None, typer.Option(help="Carbon of a country's grid: FRA.")] = None,
+    constants: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Constants with their sources (YAML).")
+    ] = None,
+    stated: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="mfu=0.35..0.45, ...")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Reckon compute, hours, energy, carbon and cost; what nobody states is unknown."""
+    from .mixing.budget import read_constants
+    from .pipelines.budget import budget_of, render, to_dict
+    from .pipelines.display import to_json
+
+    pairs = [*(stated or []), *([f"active_params={active_params}"] if active_params else [])]
+    known = read_constants(pairs, file=constants, accelerator=accelerator, grid=grid)
+    found = budget_of(plan, tokens or [], known)
+    typer.echo(to_json(to_dict(found)) if json else render(found))
+
+
+@app.command()
 def doctor() -> None:
     """Check this machine: versions, caches, the tokenizer, free disk."""
     from .pipelines.doctor import examine

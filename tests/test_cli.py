@@ -20,7 +20,9 @@ from typer.testing import CliRunner
 from gristmill.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = ["demo", "run", "status", "ledger", "why", "sample", "verify", "report", "doctor"]
+COMMANDS = [
+    *("demo", "run", "status", "ledger", "why", "sample", "verify", "report", "budget", "doctor"),
+]
 HEAVY = {
     "pyarrow",
     "duckdb",
@@ -218,6 +220,18 @@ def test_plain_text_of_every_command(small_run):
     assert "text:" in ask("sample", small_run, "-n", "2").stdout
     assert "stages:" in ask("mix", "show", small_run).stdout
     assert ask("mix", "trace", small_run, "--step", "1").stdout.split()[0] == "step"
+
+
+def test_budget_of_a_run_and_of_stated_tokens(small_run):
+    cost = json.loads(ask("budget", small_run, "--active-params", "1e6", "--json").stdout)
+    shown = json.loads(ask("mix", "show", small_run, "--json").stdout)
+    assert [s["tokens"] for s in cost["stages"]] == [s["tokens"] for s in shown["stages"]]
+    text = ask("budget", "--active-params", "40e9", "--tokens", "28.5e12").stdout
+    assert "training compute        6.84e+24" in text
+    assert "unknown" in text
+    both = ask("budget", small_run, "--tokens", "1T", "--active-params", "1", code=2)
+    assert "found both" in both.stderr
+    assert "found neither" in ask("budget", "--active-params", "1", code=2).stderr
 
 
 def test_mix_takes_a_plan_folder_as_well(small_run):
