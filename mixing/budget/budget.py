@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...documents.errors import UsageError
 from ..plan import Plan
 from ..spec import parse_tokens
@@ -72,7 +74,7 @@ def stated_stages(
             raise UsageError(f"--tokens {text}: a sequence of {n} tokens; expected at most 2Gi")
         whole, rest = divmod(tokens, n)
         window = constants.whole("attention_window")
-        one, last = (int(causal_pairs(v, window)) for v in (n, rest))
+        one, last = causal_pairs(np.array([n, rest]), window).tolist()
         found.append((text, tokens, n, whole * one + last))
     return found
 
