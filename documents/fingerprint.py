@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Path):
-        return file_digest(value)
+        return path_digest(value)
     msg = f"cannot fingerprint {type(value).__name__}: {value!r}"
     raise TypeError(msg)
 
@@ -50,6 +51,23 @@ def file_digest(path: Path) -> str:
         while chunk := file.read(1 << 20):
             hasher.update(chunk)
     return hasher.hexdigest()
+
+
+def path_digest(path: Path) -> str:
+    """`file_digest`; of a folder, the digest of names and contents below it.
+
+    Kept for as long as size and time of change stay: a fingerprint is asked for each shard.
+    """
+    if path.is_dir():
+        below = sorted(p for p in path.rglob("*") if p.is_file())
+        return digest([[p.relative_to(path).as_posix(), path_digest(p)] for p in below])
+    seen = path.stat()
+    return _digest_once(path, seen.st_size, seen.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _digest_once(path: Path, _size: int, _changed: int) -> str:
+    return file_digest(path)
 
 
 def measure_fingerprint(stage: Stage) -> str:

@@ -7,6 +7,8 @@ A filter's author writes a frozen keyword-only dataclass with two short methods:
 
 so that a changed threshold needs no text. Each has a fingerprint of its own: fields named in
 `verdict_fields` only steer the verdict; all others bear on what is measured.
+A stage that reads files (`documents.files`) has a `load()` as well: it reads them, raises
+UsageError for a garbled one and returns what there is to say of them, a line each.
 `run_stage` enforces the contract and applies the edits for the stages after it.
 """
 

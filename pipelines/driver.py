@@ -61,6 +61,7 @@ def run_recipe(
     recipe = load_recipe(recipe_path, root=root)
     for source in recipe.sources:
         find_inputs(recipe, source)  # a wrong path shows before anything is written, or deleted
+    _load_files(recipe, say)
     if fresh:
         _start_over(out)
     run = prepare(recipe, recipe_path.parent, out, without=without or [])
@@ -81,6 +82,14 @@ def run_recipe(
     return Outcome(
         made=made, kept=kept, damage=over_limit(run), seconds=time.perf_counter() - started
     )
+
+
+def _load_files(recipe: Recipe, say: Callable[[str], None]) -> None:
+    """Read the lists that stages name; UsageError for one that is garbled."""
+    stages = [stage for source in recipe.sources for stage in source.stages]
+    for stage in [*stages, *recipe.shared]:
+        for note in getattr(stage, "load", tuple)():
+            say(f"{stage.name}: {note}")
 
 
 def _start_over(out: Path) -> None:

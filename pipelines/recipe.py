@@ -119,7 +119,7 @@ def parse_recipe(
         msg = f"{where}: sources: empty; a recipe needs at least one source"
         raise UsageError(msg)
     parsed = tuple(
-        _source(name, body, order, f"{where}: sources.{name}")
+        _source(name, body, order, f"{where}: sources.{name}", folder)
         for order, (name, body) in enumerate(sources.items())
     )
     tokenizer, tokenizer_options = _tokenizer(top.get("tokenizer"), folder, where)
@@ -127,7 +127,8 @@ def parse_recipe(
     if need_root and not base.is_dir():
         msg = f"{where}: root: no folder {base}; state it with --root"
         raise UsageError(msg)
-    shared = _shared(top.get("shared") or [], tuple(s.name for s in parsed), f"{where}: shared")
+    names = tuple(s.name for s in parsed)
+    shared = _shared(top.get("shared") or [], names, f"{where}: shared", folder)
     _no_repeats(parsed, shared, where)
     return Recipe(
         name=text_or_none(top.get("name"), f"{where}: name") or where.removesuffix(".yaml"),
@@ -172,7 +173,7 @@ def _mapping(value: Any, where: str, known: set[str] | None) -> dict[str, Any]:
     return {str(k): v for k, v in value.items()}
 
 
-def _source(name: str, body: Any, order: int, where: str) -> Source:
+def _source(name: str, body: Any, order: int, where: str, folder: Path) -> Source:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name):
         msg = f"{where}: a source's name is made of a-z, 0-9 and _; found {name!r}"
         raise UsageError(msg)
@@ -207,10 +208,11 @@ def _source(name: str, body: Any, order: int, where: str) -> Source:
             given.get("converter", "main_text"),
             f"{where}.converter",
             "converter",
+            folder,
         ),
         reader=reader,
         stages=tuple(
-            build_named(known_stages(), e, f"{where}.stages[{i}]", "stage")
+            build_named(known_stages(), e, f"{where}.stages[{i}]", "stage", folder)
             for i, e in enumerate(stages)
         ),
         dump=text_or_none(given.get("dump"), f"{where}.dump"),
@@ -220,7 +222,7 @@ def _source(name: str, body: Any, order: int, where: str) -> Source:
     )
 
 
-def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ...]:
+def _shared(entries: Any, sources: tuple[str, ...], where: str, folder: Path) -> tuple[Any, ...]:
     if not isinstance(entries, list):
         msg = f"{where}: expected a list of stages, found {type(entries).__name__}"
         raise UsageError(msg)
@@ -229,7 +231,7 @@ def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ..
     for i, entry in enumerate(entries):
         name, options = split_entry(entry, f"{where}[{i}]")
         if name not in known_globals():
-            built.append(build_named(everything, entry, f"{where}[{i}]", "stage"))
+            built.append(build_named(everything, entry, f"{where}[{i}]", "stage", folder))
             continue
         covers = options.pop("sources", None) or list(sources)
         if not isinstance(covers, list):
@@ -240,7 +242,7 @@ def _shared(entries: Any, sources: tuple[str, ...], where: str) -> tuple[Any, ..
                 hint = did_you_mean(covered, sources)
                 msg = f"{where}[{i}].{name}.sources: no source {covered!r}{hint}"
                 raise UsageError(msg)
-        stage = build_named(everything, {name: options}, f"{where}[{i}]", "stage")
+        stage = build_named(everything, {name: options}, f"{where}[{i}]", "stage", folder)
         built.append(GlobalUse(stage=stage, sources=tuple(covers)))
     return tuple(built)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..documents.errors import UsageError, did_you_mean
+from ..documents.files import FILES, as_paths
 
 
 def known_stages() -> dict[str, type]:
@@ -44,14 +46,21 @@ def split_entry(entry: Any, where: str) -> tuple[str, dict[str, Any]]:
     raise UsageError(msg)
 
 
-def build(kind: type, options: Mapping[str, Any], where: str) -> Any:
-    """Make a configuration dataclass from recipe options; UsageError names the field."""
+def build(kind: type, options: Mapping[str, Any], where: str, folder: Path | None = None) -> Any:
+    """Make a configuration dataclass from recipe options; UsageError names the field.
+
+    Files (`documents.files`) are taken relative to `folder`, the recipe's.
+    """
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}
     values: dict[str, Any] = {}
     for key, value in options.items():
         if key not in fields:
             msg = f"{where}: no field {key!r}{did_you_mean(key, fields)}"
             raise UsageError(msg)
+        if fields[key].metadata.get(FILES) and value is not None:
+            paths = as_paths(value, f"{where}.{key}", folder)
+            values[key] = paths if fields[key].default == () else paths[0]
+            continue
         values[key] = tuple(value) if isinstance(value, list) else value
         _check_kind(values[key], fields[key], f"{where}.{key}")
     try:
@@ -78,10 +87,12 @@ def _check_kind(value: Any, field: dataclasses.Field[Any], where: str) -> None:
         raise UsageError(msg)
 
 
-def build_named(kinds: Mapping[str, type], entry: Any, where: str, what: str) -> Any:
+def build_named(
+    kinds: Mapping[str, type], entry: Any, where: str, what: str, folder: Path | None = None
+) -> Any:
     """Make the stage or converter that a recipe entry names."""
     name, options = split_entry(entry, where)
     if name not in kinds:
         msg = f"{where}: no {what} {name!r}{did_you_mean(name, kinds)}"
         raise UsageError(msg)
-    return build(kinds[name], options, f"{where}.{name}")
+    return build(kinds[name], options, f"{where}.{name}", folder)

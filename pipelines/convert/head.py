@@ -1,4 +1,4 @@
-"""What a page says of itself: title, language, date, licence."""
+"""What a page says of itself: title, language, date, licence, and what it forbids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _DATES: Final = (
 _HEAD: Final = 100_000  # characters searched where a page has no end of its head
 # By pattern: to list the tree's <meta> takes 0.9 ms, this 0.06.
 _META: Final = re.compile(r"<meta\b[^<>]{0,2000}>", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(r"""([a-zA-Z:-]{1,40})\s*=\s*["']([^"'>]{0,500})["']""")
+_ATTRIBUTE: Final = re.compile(
+    r"""([a-zA-Z:-]{1,40})\s*=\s*(?:["']([^"'>]{0,500})["']|([^\s"'>]{1,500}))"""
+)
+_SIGNALS: Final = ("robots", "tdm-reservation", "tdm-policy")  # names of <meta>, as of HTTP headers
+_LICENCE_LINK: Final = ('rel="license"', "rel='license'", "rel=license")
 _JSON_DATE: Final = '"datePublished"'
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{4}/\d{2}/\d{2}|\d{8}\b")
 _LICENCE: Final = re.compile(
@@ -37,10 +41,12 @@ def is_product(html: str) -> bool:
 
 
 def stated(tree: Any, html: str) -> dict[str, str]:
-    """Of `title`, `language`, `published`, `license_hint` those that the page gives.
+    """Of `title`, `language`, `published`, `license_hint`, `license_link`, and `_SIGNALS`.
 
     Hints, as the page has them: the date is cut to its day, the licence a Creative Commons name
-    (`cc-by-sa-4.0`) that the page links to, which may be that of a picture.
+    (`cc-by-sa-4.0`) that the page links to, which may be that of a picture; `license_link` is where
+    its rel=license leads. `robots`, `tdm-reservation` and `tdm-policy` are those of <meta>; an
+    HTTP header of the same name, which the reader gives, stays where there is no <meta>.
     """
     found: dict[str, str | None] = {"title": clean_line(tree.title)}
     if (title := found["title"]) is not None:
@@ -48,10 +54,16 @@ def stated(tree: Any, html: str) -> dict[str, str]:
     root = tree.document.first_element_child if tree.document is not None else None
     if root is not None:
         found["language"] = clean_line(root.getattr("lang") or root.getattr("xml:lang"))
-    if date := _published(html):
+    metas = _metas(html)
+    if date := _published(metas, html):
         found["published"] = date
+    for name in _SIGNALS:
+        found[name] = clean_line(metas.get(name))
+    link = _licence_link(html)
+    found["license_link"] = clean_line(link)
     at = html.find("creativecommons.org/")
-    if at >= 0 and (match := _LICENCE.search(html, at)):
+    match = _LICENCE.search(link or "") or (_LICENCE.search(html, at) if at >= 0 else None)
+    if match:
         name, version, domain, domain_version = match.groups()
         found["license_hint"] = (
             f"cc-{name}-{version}" if name else f"cc-{domain.replace('zero', '0')}-{domain_version}"
@@ -59,19 +71,37 @@ def stated(tree: Any, html: str) -> dict[str, str]:
     return {k: v if k == "title" else v[:_VALUE] for k, v in found.items() if v}
 
 
-def _published(html: str) -> str | None:
+def _metas(html: str) -> dict[str, str]:
+    """Of the head's <meta> those that are asked for; of equal names the first, of robots all."""
     stop = html.find("</head>")
     values: dict[str, str] = {}
     for tag in _META.findall(html, 0, stop if stop >= 0 else _HEAD):
         lower = tag.lower()
-        if "date" not in lower and "time" not in lower and "created" not in lower:
+        if not any(sign in lower for sign in ("date", "time", "created", "robots", "tdm-")):
             continue
-        said = {name.lower(): value for name, value in _ATTRIBUTE.findall(tag)}
+        said = {name.lower(): one or other for name, one, other in _ATTRIBUTE.findall(tag)}
         key = (said.get("property") or said.get("name") or said.get("itemprop") or "").lower()
-        if key in _DATES and "content" in said:
+        if key in values and key == "robots":
+            values[key] += ", " + said.get("content", "")
+        elif (key in _DATES or key in _SIGNALS) and "content" in said:
             values.setdefault(key, said["content"])
+    return values
+
+
+def _licence_link(html: str) -> str | None:
+    """Where the first element with rel=license leads."""
+    for sign in _LICENCE_LINK:
+        if (at := html.find(sign)) >= 0:
+            start, end = html.rfind("<", max(0, at - 1000), at), html.find(">", at, at + 1000)
+            for name, one, other in _ATTRIBUTE.findall(html, max(start, 0), end):
+                if start >= 0 and name.lower() == "href":
+                    return one or other
+    return None
+
+
+def _published(metas: dict[str, str], html: str) -> str | None:
     for key in _DATES:
-        if key in values and (day := _DAY.search(values[key])):
+        if key in metas and (day := _DAY.search(metas[key])):
             return day.group()
     at = html.find(_JSON_DATE)
     if at >= 0 and (day := _DAY.search(html, at, at + 60)):

@@ -35,7 +35,8 @@ def headers_of(block: bytes) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if colon:
             last = name.strip().lower()
-            found[last] = value.strip()
+            again = last == "x-robots-tag" and last in found  # each line adds what it forbids
+            found[last] = f"{found[last]}, {value.strip()}" if again else value.strip()
     return found
 
 
@@ -54,7 +55,7 @@ def head_end(data: bytes, at: int, limit: int) -> tuple[int, int]:
 def parse_head(data: bytes, begin: int, stop: int) -> tuple[int, dict[str, str], int]:
     """Of the response data[begin:stop]: status, headers, and where its body starts in `data`.
 
-    Header names are in lower case, the last of equal ones wins. HttpError(`bad_http`, detail) when
+    Header names are in lower case, the last of equal ones wins (X-Robots-Tag: all). HttpError(`bad_http`, detail) when
     there is no status line.
     """
     status = _STATUS.match(data, begin, stop)

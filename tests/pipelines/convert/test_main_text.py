@@ -154,6 +154,21 @@ def test_main_text_states_date_language_licence_and_formulas(build):
     assert said["formulas"] == 1
 
 
+def test_main_text_states_what_a_page_forbids_and_its_licence_link(build):
+    page = (
+        "<html><head><meta name=robots content=noai><META CONTENT='noimageai, nofollow' "
+        'NAME="ROBOTS"><meta name="tdm-reservation" content="1">'
+        '<meta name="tdm-policy" content="https://a.example/policy.json"></head><body>'
+        f'<p>{PARAGRAPH} <a href="https://creativecommons.org/licenses/by-nc/4.0/">picture</a>'
+        '<a href="https://creativecommons.org/publicdomain/zero/1.0/" rel="license">own</a></body>'
+    )
+    said = build.draft(MainText(), build.html(page, fields={"x-robots-tag": "noai"})).metadata
+    assert said["robots"] == "noai, noimageai, nofollow"
+    assert (said["tdm-reservation"], said["tdm-policy"]) == ("1", "https://a.example/policy.json")
+    assert said["license_link"] == "https://creativecommons.org/publicdomain/zero/1.0/"
+    assert (said["license_hint"], said["x-robots-tag"]) == ("cc-0-1.0", "noai")
+
+
 def test_main_text_passes_text_records_losses_and_skips(build):
     loss = Loss(locator=Locator("f", 1), reason="bad_framing")
     items = [build.record("some text", fields={"k": 1}), loss, Skip(reason="request", span=3)]
