@@ -262,6 +262,27 @@ def budget(
 
 
 @app.command()
+def export(
+    plan: PlanFolder,
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="megatron, ds, npy, mds or parquet.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
+    stage: Annotated[
+        list[str] | None, typer.Option(help="Only this stage. May be repeated.")
+    ] = None,
+) -> None:
+    """Write a plan's sequences, in its order, in another trainer's format."""
+    from .mixing import TokenFeed
+    from .mixing.export import export as write
+    from .pipelines.display import run_and_plan
+    from .pipelines.trace import plan_folder
+
+    run, name = run_and_plan(plan)
+    feed = TokenFeed(plan_folder(run, name), run.store.path("tokens"))
+    write(feed, to, out, stages=stage)
+    typer.echo(out)
+
+
+@app.command()
 def doctor() -> None:
     """Check this machine: versions, caches, the tokenizer, free disk."""
     from .pipelines.doctor import examine

@@ -79,6 +79,11 @@ class TokenFeed:
     def __len__(self) -> int:
         return self.plan.positions
 
+    def token_dtype(self) -> np.dtype:
+        """The narrowest type that holds every id: the widest of the shards, and the padding's."""
+        sizes = [self._shard(k).dtype for k in range(len(self.plan.shards))]
+        return np.result_type(np.min_scalar_type(self.pad_id), np.uint16, *sizes)
+
     def __getitem__(self, position: int) -> Sample:
         """Sample at `position`; IndexError outside, DamagedError for corrupt tokens."""
         slot = self.plan.locate(int(position))

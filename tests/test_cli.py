@@ -21,7 +21,8 @@ from gristmill.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = [
-    *("demo", "run", "status", "ledger", "why", "sample", "verify", "report", "budget", "doctor"),
+    *("demo", "run", "status", "ledger", "why", "sample", "verify", "report", "budget"),
+    *("export", "doctor"),
 ]
 HEAVY = {
     "pyarrow",
@@ -220,6 +221,16 @@ def test_plain_text_of_every_command(small_run):
     assert "text:" in ask("sample", small_run, "-n", "2").stdout
     assert "stages:" in ask("mix", "show", small_run).stdout
     assert ask("mix", "trace", small_run, "--step", "1").stdout.split()[0] == "step"
+
+
+def test_export_writes_a_new_folder_once(small_run, tmp_path):
+    out = tmp_path / "exported"
+    command = ["export", small_run, "--to", "npy", "--stage", "base", "--out", out]
+    assert ask(*command).stdout.strip() == str(out)
+    stage = json.loads((out / "export.json").read_text(encoding="utf-8"))["stages"][0]
+    assert (out / "0-base" / "tokens.npy").stat().st_size == 2 * stage["tokens"]
+    assert "exists" in ask(*command, code=2).stderr
+    assert "did you mean 'npy'" in ask(*command[:3], "nyp", *command[4:], code=2).stderr
 
 
 def test_budget_of_a_run_and_of_stated_tokens(small_run):

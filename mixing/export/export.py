@@ -1,0 +1,126 @@
+"""Walk the plan, check every token on the way, hand blocks of windows to a writer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...documents.errors import UsageError, did_you_mean
+from ...documents.fingerprint import file_digest
+from ..feed import TokenFeed
+from ..plan import Stage
+from .writers import Block, DatatroveWriter, MdsWriter, MegatronWriter, NpyWriter, Writer
+
+FORMAT: Final = 1
+BLOCK_TOKENS: Final = 1 << 20  # tokens of a block: 8 MB as the feed gives them
+
+
+def _parquet(folder: Path, dtype: np.dtype, length: int) -> Writer:
+    from .parquet import ParquetWriter  # pyarrow, which the others do without
+
+    return ParquetWriter(folder, dtype, length)
+
+
+FORMATS: Final[Mapping[str, Any]] = {
+    "megatron": MegatronWriter,
+    "ds": DatatroveWriter,
+    "npy": NpyWriter,
+    "mds": MdsWriter,
+    "parquet": _parquet,
+}
+
+
+def export(
+    feed: TokenFeed, to: str, out: Path, *, stages: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Write stages of a plan (all of them, unless named) below `out`; returns `export.json`.
+
+    UsageError for a format or stage that is not there, or where `out` exists; DamagedError, with
+    nothing left behind, when a token shard is not what its index says.
+    """
+    if to not in FORMATS:
+        raise UsageError(f"--to {to}: not a format{did_you_mean(to, FORMATS)}")
+    names = [stage.name for stage in feed.plan.stages]
+    for name in stages or ():
+        if name not in names:
+            raise UsageError(f"--stage {name}: not in the plan{did_you_mean(name, names)}")
+    if out.exists():
+        raise UsageError(f"{out}: exists; an export goes to a new folder")
+    work = out.with_name(f"{out.name}.unfinished-{os.getpid()}")
+    try:
+        content = _write(feed, to, work, stages or names)
+        work.rename(out)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return content
+
+
+def _write(feed: TokenFeed, to: str, work: Path, names: Sequence[str]) -> dict[str, Any]:
+    dtype = feed.token_dtype().newbyteorder("<")
+    stages = []
+    for number, stage in enumerate(feed.plan.stages):
+        if stage.name not in names:
+            continue
+        folder = work / f"{number}-{_plain(stage.name)}"
+        folder.mkdir(parents=True)
+        with closing(FORMATS[to](folder, dtype, stage.sequence_length)) as writer:
+            for block in _blocks(feed, stage, dtype):
+                writer.add(block)
+        files = sorted(p for p in folder.rglob("*") if p.is_file())
+        stages.append(
+            {
+                "stage": stage.name,
+                "folder": folder.name,
+                "first_position": stage.first,
+                "windows": stage.windows,
+                "sequence_length": stage.sequence_length,
+                "mask": stage.mask,
+                "tokens": stage.windows * stage.sequence_length,
+                "files": {
+                    f.relative_to(work).as_posix(): {
+                        "size": f.stat().st_size,
+                        "digest": file_digest(f),
+                    }
+                    for f in files
+                },
+            }
+        )
+    content = {
+        "format": FORMAT,
+        "to": to,
+        "plan": feed.plan.id,
+        "tokenizer": feed.plan.content["tokenizer"],
+        "dtype": dtype.name,
+        "pad_id": feed.pad_id,
+        "stages": stages,
+    }
+    text = json.dumps(content, indent=2, sort_keys=True) + "\n"
+    (work / "export.json").write_text(text, encoding="utf-8")
+    return content
+
+
+def _plain(name: str) -> str:
+    """A stage's name as part of a file name; its number keeps folders apart."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)[:64]
+
+
+def _blocks(feed: TokenFeed, stage: Stage, dtype: np.dtype) -> Iterator[Block]:
+    rows = max(1, BLOCK_TOKENS // stage.sequence_length)
+    end = stage.first + stage.windows
+    for low in range(stage.first, end, rows):
+        samples = [feed[p] for p in range(low, min(low + rows, end))]
+        ids = np.stack([s["input_ids"] for s in samples])
+        yield Block(
+            first=low,
+            ids=ids.astype(dtype),
+            segments=[np.diff(s["cu_seqlens"]).astype(np.int64) for s in samples],
+            mask=np.stack([s["loss_mask"] for s in samples]),
+            provenance=np.stack([s["provenance"] for s in samples]),
+        )
