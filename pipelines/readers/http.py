@@ -55,8 +55,8 @@ def head_end(data: bytes, at: int, limit: int) -> tuple[int, int]:
 def parse_head(data: bytes, begin: int, stop: int) -> tuple[int, dict[str, str], int]:
     """Of the response data[begin:stop]: status, headers, and where its body starts in `data`.
 
-    Header names are in lower case, the last of equal ones wins (X-Robots-Tag: all). HttpError(`bad_http`, detail) when
-    there is no status line.
+    Header names are in lower case, the last of equal ones wins (X-Robots-Tag: all).
+    HttpError(`bad_http`, detail) when there is no status line.
     """
     status = _STATUS.match(data, begin, stop)
     if not status:
