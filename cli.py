@@ -48,6 +48,8 @@ app = typer.Typer(
 )
 mix = typer.Typer(help="Look at a compiled training plan.", **_PLAIN)
 app.add_typer(mix, name="mix")
+dedup = typer.Typer(help="Settings of the near-duplicate stage.", **_PLAIN)
+app.add_typer(dedup, name="dedup")
 
 
 class Format(StrEnum):
@@ -314,6 +316,19 @@ def trace(
 
     found = traces.trace(*run_and_plan(plan), step)
     typer.echo(to_json(found) if json else records(found))
+
+
+@dedup.command()
+def curve(
+    bands: Annotated[int, typer.Option(min=1, help="Bands of the sketch.")] = 32,
+    rows: Annotated[int, typer.Option(min=1, help="Lanes in a band.")] = 8,
+    threshold: Annotated[float, typer.Option(min=0.01, max=1, help="Jaccard.")] = 0.8,
+    scheme: Annotated[str, typer.Option(help="fss or datasketch.")] = "fss",
+) -> None:
+    """Print what share of pairs a setting compares, by similarity, and what it costs."""
+    from .dedup.curve import render
+
+    typer.echo(render(bands, rows, threshold, scheme=scheme))
 
 
 def _say(line: str) -> None:

@@ -1,46 +1,42 @@
-"""Dedup on real text: speed of the survey beside other sketches, recall against all pairs.
+"""Dedup on real text: speed of the survey beside other sketches and peers, and of the rounds.
 
-    python benchmarks/dedup.py [DATA]
+    python benchmarks/dedup.py [DATA] [--cache FOLDER]
 
 DATA is the folder of real data sets (default: $GRISTMILL_DATA or ../shared/data). One thread, best
-of five. `datasketch` is measured where it can be imported; it is no dependency of the project.
+of five. datasketch, rensa and datatrove make signatures of the first 300 texts of each set, in an
+environment of their own below --cache. Recall and precision: `dedup_truth.py`.
 """
 
 from __future__ import annotations
 
-import gzip
+import argparse
 import json
-import os
-import random
 import resource
-import sys
+import subprocess
+import tempfile
 import time
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from _dedup import PEERS, cache_folder, data_folder, decide, graded, load
 from numba import njit
+from peers.venv import UnavailableError, environment
 
-from gristmill.dedup import ExactDuplicates, NearDuplicates, candidate_probability
+from gristmill.dedup import ExactDuplicates, NearDuplicates
 from gristmill.dedup import _kernels as kernels
 from gristmill.dedup.candidates import counts_of
-from gristmill.dedup.verify import shingle_sets
+from gristmill.dedup.near import NearSurvey
 from gristmill.documents.text import text_view
 
-ROOT = Path(__file__).resolve().parent.parent
 NEAR = NearDuplicates()
+CLASSIC = NearSurvey(k=128, bands=16, scheme="datasketch")
 SETS = {
     "PEP revisions": "d-dup-pep-revisions/develop.jsonl.gz",
     "news articles": "d-dup-minhash-articles/articles_1000.jsonl.gz",
     "encyclopaedia": "c-encyclopedia-enwiki/develop.jsonl.gz",
     "Chinese Wikipedia": "f-multilingual-zhwiki/zhwiki.jsonl.gz",
 }
-
-
-def load(path, limit=None):
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line)["text"] for line in islice(file, limit)]
 
 
 def batch_of(texts):
@@ -86,16 +82,20 @@ def classic_112(batch):
     classic(*shingled(batch), odd[0], odd[1], out)
 
 
-def datasketch_128(texts):
-    from datasketch import MinHash
+def peers(python, texts):
+    """MB/s of the peers' signatures, shingles included."""
+    script = Path(__file__).parent / "peers" / "dedup_peers.py"
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(texts, file)
+        file.flush()
+        done = subprocess.run(
+            [str(python), str(script), "speed", file.name],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
 
-    for text in texts:
-        words = text.lower().split()
-        sketch = MinHash(num_perm=128)
-        sketch.update_batch([" ".join(words[i : i + 5]).encode() for i in range(len(words) - 4)])
 
-
-def speed(data):
+def speed(data, python):
     print("survey, MB/s on one core")
     for name, path in SETS.items():
         texts = load(data / path)
@@ -105,103 +105,29 @@ def speed(data):
             ("near (scan + FSS-256 + bands)", best(lambda b=batch: NEAR.survey.measure(b))),
             ("scan and shingle alone", best(lambda b=batch: shingled(b))),
             ("same scan + classic 112", best(lambda b=batch: classic_112(b), 2)),
+            ("scheme: datasketch, 128 (SHA-1)", best(lambda b=batch: CLASSIC.measure(b), 2)),
             ("exact (128-bit hash)", best(lambda b=batch: ExactDuplicates().survey.measure(b))),
         ]
         print(f"  {name}: {len(texts)} documents, {size:.1f} MB")
         for what, spent in rows:
-            print(f"    {what:32} {size / spent:8.1f}")
-        try:
-            few = texts[:100]
-            part = sum(len(text.encode()) for text in few) / 1e6
-            spent = best(lambda f=few: datasketch_128(f), 1)
-            print(f"    {'datasketch 128, 100 documents':32} {part / spent:8.1f}")
-        except ImportError:
-            print("    datasketch is not installed")
-
-
-def graded(texts, seed=7):
-    """Each text with a copy in which a share of words, up to 8 %, is exchanged at random places."""
-    draw = random.Random(seed)
-    for text in texts:
-        yield text
-        words = text.split()
-        for _ in range(int(len(words) * draw.random() * 0.08)):
-            words[draw.randrange(len(words))] = f"x{draw.randrange(10**6)}"
-        yield " ".join(words)
-
-
-def all_pairs(sets, least=0.5):
-    """Every pair whose exact Jaccard is at least `least`: (a, b, Jaccard), by brute force."""
-    values, starts, ends = sets
-    sizes = ends - starts
-    order = np.argsort(sizes, kind="stable")
-    found = []
-    for at, a in enumerate(order):
-        if not sizes[a]:
-            continue
-        reach = np.searchsorted(sizes[order], sizes[a] / least, side="right")
-        others = order[at + 1 : reach].astype(np.int64)
-        mine = np.full(len(others), a, np.int64)
-        shared, either = np.zeros(len(others), np.int64), np.zeros(len(others), np.int64)
-        kernels.intersections(values, starts, ends, mine, others, shared, either)
-        close = shared >= least * either
-        found += zip(mine[close], others[close], shared[close] / either[close], strict=True)
-    return found
-
-
-def recall(name, texts):
-    start = time.perf_counter()
-    column = pa.array(texts, pa.large_string())
-    pairs = all_pairs(shingle_sets(column, 5, 5))
-    brute = time.perf_counter() - start
-    bands = NEAR.survey.measure(batch_of(texts)).scores["bands"]
-    print(f"candidates of {name}: {len(texts)} documents")
-    print(f"    {len(pairs)} pairs >= 0.5, by brute force in {brute:.1f} s")
-    print("    Jaccard        pairs   found  recall  theory   (14 x 8 in theory)")
-    for low in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9):
-        high = {0.5: 0.6, 0.6: 0.7, 0.9: 1.01}.get(low, low + 0.05)
-        part = [p for p in pairs if low <= p[2] < high]
-        hits = sum(bool((bands[a] == bands[b]).any()) for a, b, _ in part)
-        theory, fine = (
-            np.mean([candidate_probability(min(s, 1), *setting) for *_, s in part]) if part else 1
-            for setting in ((32, 8), (14, 8))
-        )
-        print(
-            f"    {low:.2f} - {min(high, 1):.2f} {len(part):9} {hits:7} "
-            f"{hits / max(1, len(part)):7.3f} {theory:7.3f} {fine:12.3f}"
-        )
-
-
-def documents_of(texts):
-    """The table that `scatter` gets."""
-    rows = len(texts)
-    scores = NEAR.survey.measure(batch_of(texts)).scores
-    ids = np.arange(2 * rows, dtype=">u8").reshape(rows, 2)
-    return pa.table({
-        "shard": pa.array(np.zeros(rows, np.uint64)),
-        "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
-        "row": pa.array(np.arange(rows, dtype=np.uint32)),
-        "priority": pa.array(np.zeros(rows, np.uint16)),
-        "quality": pa.array(np.full(rows, -1, np.int32)),
-        "bytes": pa.array(np.array([len(text.encode()) for text in texts], np.uint32)),
-        "shingles": pa.array(scores["shingles"]),
-        "bands": pa.FixedSizeListArray.from_arrays(pa.array(scores["bands"].ravel()), NEAR.bands),
-    })  # fmt: skip
+            print(f"    {what:42} {size / spent:8.1f}")
+        if python:
+            for what, rate in peers(python, texts[:300]).items():
+                print(f"    {what + ', 300 documents':42} {rate:8.1f}")
 
 
 def rounds(texts):
-    column = pa.array(texts, pa.large_string())
-    rows = NEAR.scatter(documents_of(texts))
-    each = rows.nbytes / len(texts)
-    print(f"rounds over {len(texts)} documents, {len(rows)} rows, {each:.0f} bytes a document")
-    for step in NEAR.rounds:
-        start = time.perf_counter()
-        result = step.gather(rows, lambda _, at: column.take(pa.array(at)))
-        spent = time.perf_counter() - start
-        print(f"    {step.name:10} {len(rows):9} rows -> {len(result):8} in {spent:6.2f} s")
-        print(f"        {counts_of(result)}")
-        rows = result
-    print(f"    removed: {sum(rows['code'].to_pylist())}")
+    print(f"rounds over {len(texts)} documents")
+    clock = [time.perf_counter()]
+
+    def watch(step, rows, made):
+        now = time.perf_counter()
+        print(f"    {step.name:10} {len(rows):9} rows -> {len(made):8} in {now - clock[0]:6.2f} s")
+        print(f"        {counts_of(made)}")
+        clock[0] = now
+
+    found = decide(NEAR, texts, watch)
+    print(f"    removed: {sum(found['code'].to_pylist())}")
 
 
 def clusters_memory(edges=1_000_000):
@@ -237,18 +163,19 @@ def clusters_memory(edges=1_000_000):
 
 
 def main():
-    default = os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data")
-    data = Path(sys.argv[1] if len(sys.argv) > 1 else default)
-    if not (data / SETS["PEP revisions"]).exists():
-        sys.exit(
-            f"benchmarks/dedup.py: no data sets in {data}; name their folder or set GRISTMILL_DATA"
-        )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", nargs="?")
+    parser.add_argument("--cache", type=Path, default=cache_folder())
+    asked = parser.parse_args()
+    data = data_folder(asked.data)
+    try:
+        python = environment(asked.cache / "dedup-peers", *PEERS)
+    except UnavailableError as error:
+        print(f"no peers: {error}")
+        python = None
     clusters_memory()
-    speed(data)
-    recall("PEP revisions", load(data / SETS["PEP revisions"]))
-    articles = load(data / SETS["encyclopaedia"])
-    recall("encyclopaedia with graded copies", list(graded(articles[:2000])))
-    rounds(list(graded(articles)))
+    speed(data, python)
+    rounds(list(graded(load(data / SETS["encyclopaedia"]))))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kernels over Arrow's UTF-8 buffers: text hash, shingles, sketch, sets, clusters.
+"""Kernels over Arrow's UTF-8 buffers: text hash, tokens, shingles, sketch. Pairs: `_kernels_pairs`.
 
 Tokens. ASCII letters and digits, lower-cased, and bytes >= 0x80 make words; all else separates.
 Some non-ASCII characters separate too: the block U+0080-00BF (no-break space, quotation marks),
@@ -338,109 +338,74 @@ def shingle_lists(data, offsets, ngram, char_ngram, starts, out, ends):
 
 
 @njit(cache=True, nogil=True)
-def drop_repeats(values, starts, ends):
-    """Close up equal neighbours in each sorted `values[starts[i]:ends[i]]`; moves `ends`."""
-    for i in range(len(starts)):
-        write = starts[i]
-        for read in range(starts[i], ends[i]):
-            if read == starts[i] or values[read] != values[read - 1]:
-                values[write] = values[read]
-                write += 1
-        ends[i] = write
+def spell(data, offsets, text, begins, ends, tokens_out, single_out):
+    """Write each text's tokens as bytes, lower-cased, with one space after each.
 
-
-@njit(cache=True, nogil=True)
-def intersections(values, starts, ends, first, second, shared, either):
-    """Exact sizes of intersection and union for pairs of sorted sets: int64[pairs] each."""
-    for p in range(len(first)):
-        i = starts[first[p]]
-        j = starts[second[p]]
-        i_end = ends[first[p]]
-        j_end = ends[second[p]]
-        either[p] = i_end - i + j_end - j
-        both = 0
-        while i < i_end and j < j_end:
-            a = values[i]
-            b = values[j]
-            both += a == b
-            i += a <= b  # no branch on data: a mispredict costs more than both comparisons
-            j += b <= a
-        shared[p] = both
-        either[p] -= both
-
-
-@njit(cache=True, nogil=True)
-def chunk_ends(first, second, sizes, budget, ends):
-    """Cut pairs into chunks whose distinct documents hold at most `budget` bytes.
-
-    A pair that is larger alone makes a chunk alone. Writes `ends`, returns how many.
+    `text` uint8[2 * bytes + rows]; token t is text[begins[t]:ends[t]], int64[bytes]. Sets for each
+    row the number of tokens and how many of them are unspaced characters, int64[rows].
     """
-    seen = np.full(len(sizes), -1, np.int64)
+    size = 0
     count = 0
-    total = 0
-    for p in range(len(first)):
-        a = first[p]
-        b = second[p]
-        add = (sizes[a] if seen[a] != count else 0) + (sizes[b] if seen[b] != count else 0)
-        if total > 0 and total + add > budget:
-            ends[count] = p
-            count += 1
-            total = 0
-            add = sizes[a] + sizes[b]
-        seen[a] = count
-        seen[b] = count
-        total += add
-    ends[count] = len(first)
-    return count + 1
-
-
-@njit(cache=True, nogil=True)
-def components(first, second, root):
-    """Union-find with path halving; afterwards `root` int64[nodes] names the least node of each."""
-    for i in range(len(root)):
-        root[i] = i
-    for e in range(len(first)):
-        a = first[e]
-        b = second[e]
-        while root[a] != a:
-            root[a] = root[root[a]]
-            a = root[a]
-        while root[b] != b:
-            root[b] = root[root[b]]
-            b = root[b]
-        if a < b:
-            root[b] = a
-        else:
-            root[a] = b
-    for i in range(len(root)):
-        root[i] = root[root[i]]  # parents are smaller than their children, and done before
-
-
-@njit(cache=True, nogil=True)
-def cover(first, second, shared, either, witness, proof):
-    """Greedy cover in node order; edges sorted by (second, first), first < second.
-
-    A node goes if an edge leads to a kept node before it. `witness` int64[nodes] is -1 for kept
-    nodes, else the kept neighbour of the highest shared / either (ties: the lowest node), which
-    may stand later in the order; `proof` is the edge to it.
-    """
-    witness[:] = -1
-    for e in range(len(first)):
-        if witness[first[e]] == -1:
-            witness[second[e]] = -2  # goes; who proves it is settled below
-    for e in range(len(first)):
-        for side in range(2):
-            kept = first[e] if side == 0 else second[e]
-            gone = second[e] if side == 0 else first[e]
-            if witness[kept] != -1 or witness[gone] == -1:
+    for row in range(len(offsets) - 1):
+        first = count
+        single = 0
+        begin = size
+        at = offsets[row]
+        end = offsets[row + 1]
+        while at < end:
+            c = data[at]
+            kind = _KIND[c]
+            width = 1
+            what = 1 if kind else 0
+            if kind >= 2:
+                if kind == 3 and at + 2 < end and data[at + 1] >= _FROM[c]:
+                    width, what = 3, 2
+                else:
+                    width, what = _special(data, at, end)
+            if what == 1:
+                text[size] = _LOWER[c]
+                size += 1
+                at += 1
                 continue
-            best = proof[gone]
-            if witness[gone] == -2:
-                better = True
-            else:
-                here = shared[e] * either[best]
-                there = shared[best] * either[e]
-                better = here > there or (here == there and kept < witness[gone])
-            if better:
-                witness[gone] = kept
-                proof[gone] = e
+            if size > begin:
+                begins[count] = begin
+                ends[count] = size
+                count += 1
+                text[size] = 32
+                size += 1
+                begin = size
+            if what == 2:
+                for k in range(at, at + width):
+                    text[size] = data[k]
+                    size += 1
+                begins[count] = begin
+                ends[count] = size
+                count += 1
+                single += 1
+                text[size] = 32
+                size += 1
+                begin = size
+            at += width
+        if size > begin:
+            begins[count] = begin
+            ends[count] = size
+            count += 1
+            text[size] = 32
+            size += 1
+        tokens_out[row] = count - first
+        single_out[row] = single
+
+
+@njit(cache=True, nogil=True)
+def band_lanes(lanes, counts, bands_out):
+    """Keys of the bands of signatures uint64[rows, k], as `band_keys` makes them; 0 if none."""
+    k = lanes.shape[1]
+    bands = bands_out.shape[1]
+    per = k // bands
+    for row in range(len(lanes)):
+        for band in range(bands):
+            key = U(0)
+            for j in range(band * per, band * per + per):
+                key = key * STEP + lanes[row, j]
+            key = _fmix(key ^ (U(band + 1) * GOLDEN))
+            bands_out[row, band] = key if counts[row] else U(0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from . import _kernels as kernels
+from . import _kernels_pairs as kernels
 from .rank import Nodes, column, decisions, nodes, number
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ at 0.70 to 0.75, as theory says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,7 +34,9 @@ from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
 from .candidates import Candidates
+from .classic import signatures
 from .clusters import Clusters
+from .curve import check_not_swapped
 from .rank import column, matrix, nodes
 from .verify import Verify
 
@@ -43,12 +45,16 @@ if TYPE_CHECKING:
 
     from ..documents.exchange import Round
 
-SCHEMES = ("fss",)
+SCHEMES = ("fss", "datasketch")
+PRESETS = {"default": (32, 8), "fineweb": (14, 8), "olmo3": (26, 11)}  # bands, rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class NearSurvey:
-    """Scores `bands` uint64[rows, bands] and `shingles` int32[rows] (with repeats; 0: no bands)."""
+    """Scores `bands` uint64[rows, bands] and `shingles` int32[rows] (with repeats; 0: no bands).
+
+    `scheme: datasketch` adds `affine32` uint32[rows, k], the signatures (`dedup.classic`).
+    """
 
     name: ClassVar[str] = "near_survey"
     revision: ClassVar[int] = 1
@@ -63,13 +69,22 @@ class NearSurvey:
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Sketch every text."""
-        view = text_view(batch.column("text"))
+        column = batch.column("text")
+        if self.scheme == "datasketch":
+            return self._classic(column)
+        view = text_view(column)
         bands = np.empty((view.rows, self.bands), np.uint64)
         shingles = np.empty(view.rows, np.int32)
         kernels.band_keys(
             view.data, view.offsets, self.ngram, self.char_ngram, self.k, bands, shingles
         )
         return Measured({"bands": bands, "shingles": shingles})
+
+    def _classic(self, column: pa.Array) -> Measured:
+        lanes, shingles = signatures(column, self.ngram, self.char_ngram, self.k)
+        bands = np.empty((len(lanes), self.bands), np.uint64)
+        kernels.band_lanes(lanes.astype(np.uint64), shingles, bands)
+        return Measured({"bands": bands, "shingles": shingles, "affine32": lanes})
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """Keep every row: the rounds decide."""
@@ -87,24 +102,26 @@ class NearDuplicates:
 
     ngram: int = 5  # words in a shingle
     char_ngram: int = 5  # characters in a shingle of a text without spaces
-    k: int = 256  # lanes of the sketch
-    bands: int = 32
-    rows: int = 8  # lanes in a band; bands * rows = k
+    preset: str = field(default="default", metadata={"identity": False})  # 32 x 8; fineweb: 14 x 8
+    bands: int = 0  # 0: of the preset
+    rows: int = 0  # lanes in a band; 0: of the preset
+    k: int = 0  # lanes of the sketch; 0: bands * rows
     threshold: str = "0.8"  # Jaccard, exact: a decimal or a fraction; kept as text
     group_cap: int = 32  # documents of one band key that are compared all with all
     hot_cap: int = 4096  # documents of one band key above which sub-groups give stars alone
-    scheme: str = "fss"
+    scheme: str = "fss"  # Fast Similarity Sketching; datasketch: MinHash as datasketch 2 makes it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", str(self.threshold))  # YAML reads 0.8 as a float
+        self._fill()
         if self.scheme not in SCHEMES:
             msg = f"near_duplicates: unknown scheme {self.scheme!r}"
             raise UsageError(msg + did_you_mean(self.scheme, SCHEMES))
-        for field, least in (
+        for name, least in (
             ("ngram", 1), ("char_ngram", 1), ("bands", 1), ("rows", 1), ("group_cap", 2)
         ):  # fmt: skip
-            if getattr(self, field) < least:
-                msg = f"near_duplicates: {field} is {getattr(self, field)}, expected >= {least}"
+            if getattr(self, name) < least:
+                msg = f"near_duplicates: {name} is {getattr(self, name)}, expected >= {least}"
                 raise UsageError(msg)
         if self.bands * self.rows != self.k:
             msg = (
@@ -125,6 +142,26 @@ class NearDuplicates:
                 "above 0 and at most 1, such as 0.8 or 4/5"
             )
             raise UsageError(msg)
+
+        check_not_swapped(self.bands, self.rows, float(limit), "near_duplicates")
+
+    def _fill(self) -> None:
+        """Bands, rows and lanes that are not stated come from the preset."""
+        if self.preset not in PRESETS:
+            msg = f"near_duplicates: unknown preset {self.preset!r}"
+            raise UsageError(msg + did_you_mean(self.preset, PRESETS))
+        for name, value in zip(("bands", "rows"), PRESETS[self.preset], strict=True):
+            stated = getattr(self, name)
+            if stated == 0:
+                object.__setattr__(self, name, value)
+            elif self.preset != "default" and stated != value:
+                msg = (
+                    f"near_duplicates: preset {self.preset!r} has {name} {value}, found {name}: "
+                    f"{stated}; state the preset or bands and rows"
+                )
+                raise UsageError(msg)
+        if self.k == 0:
+            object.__setattr__(self, "k", self.bands * self.rows)
 
     @property
     def survey(self) -> Stage:

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from ..documents.errors import ContractError
 from ..documents.text import text_view
-from . import _kernels as kernels
+from . import _kernels_pairs as kernels
+from ._kernels import shingle_lists
 from .candidates import with_counts
 from .rank import Nodes, nodes, runs
 
@@ -42,7 +43,7 @@ def shingle_sets(
     values = np.empty(int(starts[-1]), np.uint64)  # pages that stay untouched take no memory
     starts = starts[:-1]
     ends = np.empty(view.rows, np.int64)
-    kernels.shingle_lists(view.data, view.offsets, ngram, char_ngram, starts, values, ends)
+    shingle_lists(view.data, view.offsets, ngram, char_ngram, starts, values, ends)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         values[start:end].sort()  # NumPy's vectorised sort: 2 to 5 x faster than Numba's
     kernels.drop_repeats(values, starts, ends)

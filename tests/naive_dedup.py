@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from fractions import Fraction
+
+import numpy as np
 
 M64 = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -186,3 +189,24 @@ def jaccard_edges(
             if either and Fraction(shared, either) >= threshold:
                 edges[a, b] = shared, either
     return edges
+
+
+def datasketch(text: bytes, ngram: int, char_ngram: int, k: int) -> tuple[list[int], int]:
+    """Signature as datasketch 2 defines `affine32` with seed 1, and shingles with repeats."""
+    found = tokens(text)
+    n = shingle_length(found, ngram, char_ngram)
+    joined = [b" ".join(t for t, _ in found[i : i + n]) for i in range(len(found) - n + 1)]
+    draw = np.random.RandomState(1)
+    a = draw.randint(0, 1 << 31, k, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+    b = draw.randint(0, 1 << 32, k, dtype=np.uint32)
+    lanes = [0xFFFFFFFF] * k
+    for shingle in joined:
+        h = int.from_bytes(hashlib.sha1(shingle).digest()[:4], "little")
+        h = (h ^ h >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+        h = (h ^ h >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+        h ^= h >> 16
+        lanes = [
+            min(v, (x * h + y) & 0xFFFFFFFF)
+            for v, x, y in zip(lanes, a.tolist(), b.tolist(), strict=True)
+        ]
+    return lanes, len(joined)

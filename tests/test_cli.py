@@ -24,6 +24,7 @@ COMMANDS = [
     *("demo", "run", "status", "ledger", "why", "sample", "verify", "report", "budget"),
     *("export", "doctor"),
 ]
+DEDUP = ["dedup", "dedup curve"]
 HEAVY = {
     "pyarrow",
     "duckdb",
@@ -58,7 +59,7 @@ def ask(*args, code=0, **env):
 def document() -> str:
     """docs/cli.md as it should be."""
     parts = [HEADER]
-    for command in ["", *COMMANDS, "mix", "mix show", "mix trace"]:
+    for command in ["", *COMMANDS, "mix", "mix show", "mix trace", *DEDUP]:
         title = f"gristmill {command}".strip()
         parts.append(
             f"## `{title}`\n\n```text\n{ask(*command.split(), '--help').stdout.strip()}\n```\n"
@@ -72,7 +73,7 @@ def test_docs_list_every_command_as_its_help_does():
 
 def test_help_names_every_command():
     text = ask("--help").stdout
-    for command in [*COMMANDS, "mix"]:
+    for command in [*COMMANDS, "mix", "dedup"]:
         assert f"\n  {command}  " in text
 
 

@@ -33,12 +33,7 @@ class UnavailableError(RuntimeError):
 
 def peer(folder: Path) -> tuple[Path, Path | None]:
     """The peer's interpreter, and the language model's file or None where it cannot be had."""
-    python = folder / "bin" / "python"
-    done = folder / "ready"
-    if not done.is_file() or done.read_text() != "\n".join(PACKAGES):
-        venv.create(folder, with_pip=True, clear=True)
-        _pip(python, "install", "-q", *PACKAGES)
-        done.write_text("\n".join(PACKAGES))
+    python = environment(folder, *PACKAGES)
     model = folder / "lid.176.ftz"
     if not model.is_file():
         try:
@@ -49,6 +44,17 @@ def peer(folder: Path) -> tuple[Path, Path | None]:
         except (UnavailableError, KeyError, ValueError):
             return python, None
     return python, model
+
+
+def environment(folder: Path, *packages: str) -> Path:
+    """The interpreter of an environment with these packages, made once."""
+    python = folder / "bin" / "python"
+    done = folder / "ready"
+    if not done.is_file() or done.read_text() != "\n".join(packages):
+        venv.create(folder, with_pip=True, clear=True)
+        _pip(python, "install", "-q", *packages)
+        done.write_text("\n".join(packages))
+    return python
 
 
 def _pip(python: Path, *arguments: str) -> None:

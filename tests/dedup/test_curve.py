@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from typer.testing import CliRunner
 
+from gristmill.cli import app
 from gristmill.dedup.curve import (
     candidate_probability,
+    cost,
     curve_table,
     expected_recall,
     sketch_bounds,
@@ -42,3 +45,22 @@ def test_curve_table_rows_grow_with_similarity():
     for bands, rows, odds in curve_table([(32, 8), (14, 8)]):
         assert odds == sorted(odds)
         assert odds[5] == candidate_probability(0.80, bands, rows)
+
+
+def test_curve_command_prints_the_setting_and_refuses_a_swap():
+    done = CliRunner().invoke(app, ["dedup", "curve", "--bands", "14", "--rows", "8"])
+    assert done.exit_code == 0
+    (row,) = [line for line in done.stdout.splitlines() if "<- threshold" in line]
+    assert row.split()[:3] == ["0.8", "0.9235", "0.9972"]  # the setting, then the default
+    swapped = CliRunner().invoke(app, ["dedup", "curve", "--bands", "8", "--rows", "14"])
+    assert swapped.exit_code == 2
+    assert "State bands: 14, rows: 8" in swapped.stderr
+
+
+def test_cost_grows_with_bands_and_classic_hashes_more():
+    fss, classic = cost(32, 8, 0.8), cost(32, 8, 0.8, scheme="datasketch")
+    assert (fss.stored, classic.stored) == (260, 260 + 4 * 256)
+    assert fss.exchanged == 2 * cost(16, 8, 0.8).exchanged
+    assert classic.hashes == 256
+    assert 1 < fss.hashes < 5
+    assert fss.expected_recall > cost(14, 8, 0.8).expected_recall > 0.98

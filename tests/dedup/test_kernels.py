@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gristmill.dedup import _kernels as kernels
+from gristmill.dedup import _kernels_pairs as pair_kernels
 from gristmill.dedup.curve import candidate_probability
 from gristmill.dedup.exact import ExactSurvey
 from gristmill.dedup.near import NearSurvey
@@ -170,8 +171,8 @@ def test_components_and_cover_any_graph_equal_twin(naive, graph):
         np.empty(size, np.int64),
         np.zeros(size, np.int64),
     )
-    kernels.components(first, second, root)
-    kernels.cover(first, second, shared, either, witness, proof)
+    pair_kernels.components(first, second, root)
+    pair_kernels.cover(first, second, shared, either, witness, proof)
     assert root.tolist() == naive.components(size, pairs)
     expected = naive.cover(size, edges)
     assert witness.tolist() == [-1 if w is None else w for w in expected]
@@ -188,7 +189,7 @@ def test_intersections_any_sets_equal_twin(sets):
     starts = ends - [len(s) for s in sets]
     first, second = (a.ravel() for a in np.indices((len(sets), len(sets))))
     shared, either = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    kernels.intersections(values, starts, ends, first, second, shared, either)
+    pair_kernels.intersections(values, starts, ends, first, second, shared, either)
     assert shared.tolist() == [len(sets[a] & sets[b]) for a, b in zip(first, second, strict=True)]
     assert either.tolist() == [len(sets[a] | sets[b]) for a, b in zip(first, second, strict=True)]
 
@@ -202,7 +203,7 @@ def test_chunk_ends_any_pairs_stay_within_budget(pairs, sizes, budget):
     first = np.array([a for a, _ in pairs], np.int64)
     second = np.array([b for _, b in pairs], np.int64)
     ends = np.empty(len(pairs), np.int64)
-    chunks = kernels.chunk_ends(first, second, np.array(sizes, np.int64), budget, ends)
+    chunks = pair_kernels.chunk_ends(first, second, np.array(sizes, np.int64), budget, ends)
     begin = 0
     for end in ends[:chunks].tolist():
         held = {node for pair in pairs[begin:end] for node in pair}

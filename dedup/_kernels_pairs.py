@@ -1,0 +1,118 @@
+"""Kernels over sets of shingles, pairs of documents and clusters; integers only.
+
+Plain-Python twins: tests/naive_dedup.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def drop_repeats(values, starts, ends):
+    """Close up equal neighbours in each sorted `values[starts[i]:ends[i]]`; moves `ends`."""
+    for i in range(len(starts)):
+        write = starts[i]
+        for read in range(starts[i], ends[i]):
+            if read == starts[i] or values[read] != values[read - 1]:
+                values[write] = values[read]
+                write += 1
+        ends[i] = write
+
+
+@njit(cache=True, nogil=True)
+def intersections(values, starts, ends, first, second, shared, either):
+    """Exact sizes of intersection and union for pairs of sorted sets: int64[pairs] each."""
+    for p in range(len(first)):
+        i = starts[first[p]]
+        j = starts[second[p]]
+        i_end = ends[first[p]]
+        j_end = ends[second[p]]
+        either[p] = i_end - i + j_end - j
+        both = 0
+        while i < i_end and j < j_end:
+            a = values[i]
+            b = values[j]
+            both += a == b
+            i += a <= b  # no branch on data: a mispredict costs more than both comparisons
+            j += b <= a
+        shared[p] = both
+        either[p] -= both
+
+
+@njit(cache=True, nogil=True)
+def chunk_ends(first, second, sizes, budget, ends):
+    """Cut pairs into chunks whose distinct documents hold at most `budget` bytes.
+
+    A pair that is larger alone makes a chunk alone. Writes `ends`, returns how many.
+    """
+    seen = np.full(len(sizes), -1, np.int64)
+    count = 0
+    total = 0
+    for p in range(len(first)):
+        a = first[p]
+        b = second[p]
+        add = (sizes[a] if seen[a] != count else 0) + (sizes[b] if seen[b] != count else 0)
+        if total > 0 and total + add > budget:
+            ends[count] = p
+            count += 1
+            total = 0
+            add = sizes[a] + sizes[b]
+        seen[a] = count
+        seen[b] = count
+        total += add
+    ends[count] = len(first)
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
+def components(first, second, root):
+    """Union-find with path halving; afterwards `root` int64[nodes] names the least node of each."""
+    for i in range(len(root)):
+        root[i] = i
+    for e in range(len(first)):
+        a = first[e]
+        b = second[e]
+        while root[a] != a:
+            root[a] = root[root[a]]
+            a = root[a]
+        while root[b] != b:
+            root[b] = root[root[b]]
+            b = root[b]
+        if a < b:
+            root[b] = a
+        else:
+            root[a] = b
+    for i in range(len(root)):
+        root[i] = root[root[i]]  # parents are smaller than their children, and done before
+
+
+@njit(cache=True, nogil=True)
+def cover(first, second, shared, either, witness, proof):
+    """Greedy cover in node order; edges sorted by (second, first), first < second.
+
+    A node goes if an edge leads to a kept node before it. `witness` int64[nodes] is -1 for kept
+    nodes, else the kept neighbour of the highest shared / either (ties: the lowest node), which
+    may stand later in the order; `proof` is the edge to it.
+    """
+    witness[:] = -1
+    for e in range(len(first)):
+        if witness[first[e]] == -1:
+            witness[second[e]] = -2  # goes; who proves it is settled below
+    for e in range(len(first)):
+        for side in range(2):
+            kept = first[e] if side == 0 else second[e]
+            gone = second[e] if side == 0 else first[e]
+            if witness[kept] != -1 or witness[gone] == -1:
+                continue
+            best = proof[gone]
+            if witness[gone] == -2:
+                better = True
+            else:
+                here = shared[e] * either[best]
+                there = shared[best] * either[e]
+                better = here > there or (here == there and kept < witness[gone])
+            if better:
+                witness[gone] = kept
+                proof[gone] = e
