@@ -1,16 +1,20 @@
-"""Exact and near duplicates: global stages whose every removal names a kept witness."""
+"""Exact and near duplicates, host caps: global stages whose every removal names a kept witness."""
 
 from __future__ import annotations
 
 from .curve import candidate_probability, expected_recall
 from .exact import ExactDuplicates
+from .host_cap import HostCap
 from .near import NearDuplicates
 
-GLOBAL_STAGES: dict[str, type] = {stage.name: stage for stage in (ExactDuplicates, NearDuplicates)}
+GLOBAL_STAGES: dict[str, type] = {
+    stage.name: stage for stage in (ExactDuplicates, NearDuplicates, HostCap)
+}
 
 __all__ = [
     "GLOBAL_STAGES",
     "ExactDuplicates",
+    "HostCap",
     "NearDuplicates",
     "candidate_probability",
     "expected_recall",

@@ -9,9 +9,21 @@ from .fineweb import FineWebQuality
 from .gopher_quality import GopherQuality
 from .gopher_repetition import GopherRepetition
 from .language import Language
+from .rights import Rights
+from .url import Url
 
 STAGES: dict[str, type[Any]] = {
-    stage.name: stage for stage in (Language, GopherQuality, GopherRepetition, C4, FineWebQuality)
+    stage.name: stage
+    for stage in (Url, Rights, Language, GopherQuality, GopherRepetition, C4, FineWebQuality)
 }
 
-__all__ = ["C4", "STAGES", "FineWebQuality", "GopherQuality", "GopherRepetition", "Language"]
+__all__ = [
+    "C4",
+    "STAGES",
+    "FineWebQuality",
+    "GopherQuality",
+    "GopherRepetition",
+    "Language",
+    "Rights",
+    "Url",
+]

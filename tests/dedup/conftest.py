@@ -24,6 +24,7 @@ class Doc:
     id: bytes | None = None
     priority: int = 0
     quality: int = -1
+    host: str | None = None
 
 
 class Corpus:
@@ -54,7 +55,8 @@ class Corpus:
     def surveyed(self, stage):
         for name, docs in self.shards.items():
             texts = [doc.text for doc, _ in docs]
-            batch = pa.record_batch({"text": pa.array(texts, pa.large_string())})
+            hosts = pa.array([doc.host for doc, _ in docs], pa.string())
+            batch = pa.record_batch({"text": pa.array(texts, pa.large_string()), "host": hosts})
             scores = checked_measure(stage.survey, batch).scores
             assert not checked_verdict(stage.survey, scores, len(docs)).any()
             columns = {

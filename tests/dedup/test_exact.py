@@ -15,7 +15,7 @@ STAGE = ExactDuplicates()
 
 
 def test_global_stages_keep_the_contract():
-    assert set(GLOBAL_STAGES) == {"exact_duplicates", "near_duplicates"}
+    assert set(GLOBAL_STAGES) == {"exact_duplicates", "near_duplicates", "host_cap"}
     for name, make in GLOBAL_STAGES.items():
         stage = make()
         assert stage.name == name
