@@ -5,7 +5,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench test-cluster test-nightly clean
+.PHONY: help demo test lint bench test-cluster test-trainers test-nightly clean
 
 help: ## this list
 	@grep -E '^[a-z.-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -14,7 +14,7 @@ demo: .venv ## the whole mill on sample_data, ends with a report
 	$(BIN)/gristmill demo
 
 test: .venv ## all tests but those of real engines and the nightly ones (under 10 minutes)
-	$(BIN)/python -m pytest -q -m 'not cluster and not object_store and not nightly'
+	$(BIN)/python -m pytest -q -m 'not cluster and not object_store and not trainers and not nightly'
 
 lint: .venv ## ruff and mypy
 	$(BIN)/ruff check .
@@ -28,6 +28,9 @@ bench: .venv ## every measurement in benchmarks/, one after the other
 
 test-cluster: .venv/.cluster ## a real Slurm, a real Ray and a real S3 server, on loopback
 	$(BIN)/python -m pytest -q -m 'cluster or object_store'
+
+test-trainers: .venv/.trainers ## the feed under real PyTorch, torchdata and Grain
+	$(BIN)/python -m pytest -q -m trainers
 
 test-nightly: .venv ## the long tests, fixed seeds
 	$(BIN)/python -m pytest -q -m nightly
@@ -53,4 +56,10 @@ clean: ## remove the environment and all caches
 .venv/.cluster: .venv/.ready requirements-cluster.lock requirements-store.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-cluster.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-store.lock
+	@touch $@
+
+# PyTorch by pip's own choice of build: a hash would pin the CUDA build of several GB.
+.venv/.trainers: .venv/.ready requirements-trainers.lock
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-trainers.lock
 	@touch $@

@@ -13,7 +13,9 @@ position of a 267 M token plan (benchmarks/feed.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ import numpy as np
 from ..documents.errors import FormatError, StopError, UsageError
 from .feed import Sample, TokenFeed
 from .plan import Plan, same_order_or_stop, state_digest
+from .schedule import Micro, Schedule
 
 STATE_FORMAT: Final = 1
 
@@ -29,6 +32,7 @@ STATE_FORMAT: Final = 1
 class FeedLoader:
     """Iterate over the micro-batches of one rank, from the current position to the plan's end.
 
+    `prefetch`: micro-batches that a thread reads ahead, for stores that answer late.
     `global_batch`: windows per optimizer step; without it the plan's own, stage by stage. A batch
     never mixes sequence lengths: UsageError at the first `iter` when one would, naming the place.
     Each micro-batch is a dict: input_ids, labels, position_ids int64[m, S], loss_mask bool[m, S],
@@ -44,10 +48,15 @@ class FeedLoader:
         rank: int = 0,
         world: int = 1,
         micro_batch: int = 1,
+        prefetch: int = 0,
     ) -> None:
-        for name, value in (("world", world), ("micro_batch", micro_batch)):
-            if value < 1:
-                raise UsageError(f"{name}: found {value}; expected at least 1")
+        for name, value, least in (
+            ("world", world, 1),
+            ("micro_batch", micro_batch, 1),
+            ("prefetch", prefetch, 0),
+        ):
+            if value < least:
+                raise UsageError(f"{name}: found {value}; expected at least {least}")
         if global_batch is not None and global_batch < 1:
             raise UsageError(f"global_batch: found {global_batch}; expected at least 1")
         if not 0 <= rank < world:
@@ -55,6 +64,7 @@ class FeedLoader:
         self.feed = feed
         self.global_batch = global_batch
         self.rank, self.world, self.micro_batch = rank, world, micro_batch
+        self.prefetch = prefetch
         self._position = 0
 
     @property
@@ -85,31 +95,35 @@ class FeedLoader:
         self._position = position
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        self._check_batches()
-        plan = self.feed.plan
-        while self._position < plan.positions:
-            low = self._position
-            high = low + self._batch_at(low)
-            local = -(-(high - low) // self.world)  # samples of each rank in this step
-            micros = -(-local // self.micro_batch)
-            for m in range(micros):
-                first = low + self.rank + m * self.micro_batch * self.world
-                wanted = range(first, first + self.micro_batch * self.world, self.world)
-                limit = min(high, plan.positions)
-                samples = [self.feed[p] if p < limit else self.feed.empty(low) for p in wanted]
-                batch = _collate(samples)
-                batch["last"] = m == micros - 1
-                batch["positions"] = (low, limit)
-                if batch["last"]:
-                    self._position = limit
-                yield batch
+        schedule = self.schedule()
+        for batch in _read_ahead(self.read, schedule.every(0, 1), self.prefetch):
+            self.hand_out(batch)
+            yield batch
 
-    def _batch_at(self, position: int) -> int:
-        if self.global_batch is not None:
-            return self.global_batch
-        stage = self.feed.plan.stages[self.feed.plan.stage_at(position)]
-        # a position within one of the plan's own steps: first to its end
-        return stage.global_batch - (position - stage.first) % stage.global_batch
+    def schedule(self) -> Schedule:
+        """The micro-batches from the current position on: for those who read them themselves."""
+        self._check_batches()
+        return Schedule(
+            self.feed.plan,
+            self._position,
+            global_batch=self.global_batch,
+            rank=self.rank,
+            world=self.world,
+            micro_batch=self.micro_batch,
+        )
+
+    def read(self, micro: Micro) -> dict[str, Any]:
+        """A micro-batch of the schedule; changes nothing, so workers may call it in any order."""
+        feed, limit = self.feed, micro.limit
+        batch = _collate([feed[p] if p < limit else feed.empty(micro.low) for p in micro.wanted])
+        batch["last"] = micro.last
+        batch["positions"] = (micro.low, limit)
+        return batch
+
+    def hand_out(self, batch: Mapping[str, Any]) -> None:
+        """Count a batch as the trainer's: the position moves when it ends its step."""
+        if batch["last"]:
+            self._position = int(batch["positions"][1])
 
     def _check_batches(self) -> None:
         if self.global_batch is None:
@@ -157,6 +171,26 @@ def _checked(state: Mapping[str, Any], plan: Plan) -> int:
     if not 0 <= position <= plan.positions or not isinstance(state.get("digest"), str):
         raise UsageError(f"feed state: position {position}, expected 0 to {plan.positions}")
     return position
+
+
+def _read_ahead(
+    read: Callable[[Micro], dict[str, Any]], micros: Iterator[Micro], ahead: int
+) -> Iterator[dict[str, Any]]:
+    """Batches in order, up to `ahead` of them being read while the trainer computes."""
+    if not ahead:
+        yield from map(read, micros)
+        return
+    waiting: deque[Future[dict[str, Any]]] = deque()
+    pool = ThreadPoolExecutor(1, thread_name_prefix="gristmill-feed")
+    try:
+        for micro in micros:
+            waiting.append(pool.submit(read, micro))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _collate(samples: list[Sample]) -> dict[str, Any]:

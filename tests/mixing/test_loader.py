@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
 from itertools import pairwise
 
 import pytest
@@ -117,6 +118,33 @@ def test_state_is_small_plain_and_counts_whole_steps(feed):
     again = FeedLoader(feed, global_batch=6, world=3)
     again.load_state_dict(pickle.loads(pickle.dumps(state)))
     assert next(iter(again))["positions"] == (12, 18)
+
+
+@pytest.mark.parametrize("ahead", [1, 5, 1000])
+def test_prefetch_changes_nothing(feed, ahead):
+    plain, early = FeedLoader(feed, micro_batch=2), FeedLoader(feed, micro_batch=2, prefetch=ahead)
+    for one, two in zip(plain, early, strict=True):
+        assert plain.position == early.position  # what was handed out, not what was read
+        assert {k: getattr(v, "tolist", lambda v=v: v)() for k, v in one.items()} == {
+            k: getattr(v, "tolist", lambda v=v: v)() for k, v in two.items()
+        }
+
+
+def test_prefetch_error_comes_with_its_batch_and_the_thread_ends(feed, monkeypatch):
+    loader = FeedLoader(feed, prefetch=3)
+    read = loader.read
+
+    def failing(micro):
+        if micro.low >= 4:
+            raise StopError("planted")
+        return read(micro)
+
+    monkeypatch.setattr(loader, "read", failing)
+    got = []
+    with pytest.raises(StopError, match="planted"):
+        got.extend(batch["positions"] for batch in loader)
+    assert got == [b["positions"] for b in FeedLoader(feed) if b["positions"][0] < 4]
+    assert not [t for t in threading.enumerate() if t.name.startswith("gristmill-feed")]
 
 
 def test_dummies_fill_up_where_the_world_does_not_divide(feed):
