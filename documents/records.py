@@ -2,6 +2,9 @@
 
 Readers turn stored bytes into `Record`, `Loss` and `Skip`; converters turn records into `Draft` and
 `Loss`. Every one carries the decoded bytes that it covers, so that the reader's account is a sum.
+
+What a reader has let go of is its taker's alone to change. None is frozen: that takes twice as
+long to make (0.6 us for 0.3), and reading a WET makes three for every 6 KB.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Locator:
     """The way back to the raw record; fields as in `documents.schema`."""
 
@@ -21,7 +24,7 @@ class Locator:
     span: int = 0  # decoded bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Record:
     """One raw record. Exactly one of `body` (bytes to extract from) and `text` is set."""
 
@@ -34,9 +37,10 @@ class Record:
     date: str | None = None  # ISO 8601 as the source gave it
     identity: str | None = None  # the record's own id: WARC-Record-ID, `id` field, path in a repo
     fields: Mapping[str, Any] = field(default_factory=dict)  # what else the source gave
+    utf8: bytes | None = None  # `text` as UTF-8, from where that is known without encoding it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Loss:
     """A record, or a stretch of bytes, that did not become a document: a row in the books."""
 
@@ -47,7 +51,7 @@ class Loss:
     url: str | None = None  # where the record stated one: `why URL` finds it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Skip:
     """Bytes that are not meant to be documents (warcinfo, requests, padding): counted by reason."""
 
@@ -56,7 +60,7 @@ class Skip:
     records: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Draft:
     """A document before it has an id. `repairs` counts what the text policy changed, by kind."""
 
@@ -69,3 +73,4 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     repairs: Mapping[str, int] = field(default_factory=dict)
     records: int = 1  # raw records that went into it (a repository bundle: its files)
+    utf8: bytes | None = None  # `text` as UTF-8, from where that is known without encoding it

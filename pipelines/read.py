@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from isal import isal_zlib
 
 from ..documents.errors import ContractError, StopError
 from ..documents.fingerprint import canonical, digest
@@ -152,7 +152,11 @@ def _within(item: Record | Loss, number: int, start: int) -> Record | Loss:
     `pipelines.manifest.Shard.place` leads back to the file.
     """
     at = item.locator
-    return replace(item, locator=Locator(str(number), at.offset - start, at.inner, at.span))
+    within = Locator(str(number), at.offset - start, at.inner, at.span)
+    if isinstance(item, Loss):  # the reader's message looks at it again
+        return replace(item, locator=within)
+    item.locator = within  # nobody else holds it, and a copy takes 3 us
+    return item
 
 
 class _Writer:
@@ -177,7 +181,7 @@ class _Writer:
 
     def add(self, draft: Draft) -> None:
         """One document."""
-        content = draft.text.encode()
+        content = draft.text.encode() if draft.utf8 is None else draft.utf8
         if self._held and self._held + len(content) > GROUP_BYTES:
             self._flush()
         metadata = dict(draft.metadata)
@@ -203,7 +207,7 @@ class _Writer:
             )
         )
         if draft.url:
-            mark = len(content), zlib.crc32(content)
+            mark = len(content), isal_zlib.crc32(content)
             if mark != (first := self._urls.setdefault(draft.url, mark)):
                 self.repeated["other_text"] += 1
             elif first is not mark:

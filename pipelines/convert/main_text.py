@@ -52,7 +52,7 @@ class MainText:
             )
         text, more = clean_text(page.text)  # `&#13;` and the like come to life in parsing
         text = text.strip("\n")
-        if not text.strip():
+        if not text or text.isspace():
             return Loss(locator=record.locator, reason="no_text", kind="dropped", url=record.url)
         metadata.update(clean_values(page.stated))
         if page.formulas:

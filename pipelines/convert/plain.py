@@ -38,10 +38,10 @@ def convert_text(record: Record, license_field: str = "license") -> Draft | Loss
         return Loss(
             locator=record.locator, reason="not_text", detail=detail, kind="dropped", url=record.url
         )
-    text, repairs = clean_text(raw)
+    text, repairs = clean_text(raw, record.utf8)
     if undecoded:
         repairs["undecoded"] = undecoded
-    if not text.strip():
+    if not text or text.isspace():
         return Loss(locator=record.locator, reason="no_text", kind="dropped", url=record.url)
     metadata = clean_values(record.fields) | charset
     stated = metadata.get(license_field)
@@ -59,6 +59,7 @@ def make_draft(
     return Draft(
         locator=record.locator,
         text=text,
+        utf8=record.utf8 if text is record.text else None,
         url=clean_line(record.url),
         date=clean_line(record.date),
         license=license_ or None,

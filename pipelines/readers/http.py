@@ -27,8 +27,15 @@ class HttpError(Exception):
 def headers_of(block: bytes) -> dict[str, str]:
     """Header lines to a dictionary; folded lines are joined, lines without a colon are skipped."""
     found: dict[str, str] = {}
+    text = block.decode("utf-8", "replace")
+    if "\n " not in text and "\n\t" not in text:  # no folded lines, as in nearly every record
+        for line in text.split("\n"):
+            name, colon, value = line.partition(":")
+            if colon:
+                found[name.strip().lower()] = value.strip()
+        return found
     last = ""
-    for line in block.decode("utf-8", "replace").split("\n"):
+    for line in text.split("\n"):
         if line[:1] in {" ", "\t"} and last:
             found[last] += " " + line.strip()
             continue

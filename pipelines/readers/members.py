@@ -18,7 +18,7 @@ from typing import Any, cast
 from isal import isal_zlib
 
 from .account import ReadAccount
-from .stored import CHUNK, CLOSE, HOLD, Event, Fault, Open, Proof, Stored
+from .stored import CHUNK, CLOSE, HOLD, Event, Fault, Open, Proof, Stored, Whole
 
 _PIECE = 16 << 10  # stored bytes given to a decoder at once
 _PROBE = 64 << 10  # stored bytes that must decode before a magic number counts as a member
@@ -57,8 +57,11 @@ class Codec:
 
     def starts(self, stored: Stored, at: int) -> bool:
         """Whether the header of a member stands at `at`."""
-        head = bytes(stored.view(at, 10))
-        if not head.startswith(self.magic):
+        return self.begins(stored.view(at, 10))
+
+    def begins(self, head: memoryview) -> bool:
+        """Whether the header of a member stands at the start of `head`."""
+        if head[: len(self.magic)] != self.magic:
             return False
         return self.name != "gzip" or len(head) < 4 or not head[3] & 0xE0  # reserved flags
 
@@ -99,10 +102,29 @@ CODECS = (
 )
 
 
+_Begun = tuple[Any, int, bytes]  # a decoder, stored bytes it was given, what came out
+
+
 def decode_members(stored: Stored, codec: Codec, account: ReadAccount) -> Iterator[Event]:
     """Every member of the extent in order, damage as `Fault`. Empty members are nothing special."""
     at = stored.start
     while at < stored.end:
+        head = stored.view(at, _PIECE)
+        begun: _Begun | None = None
+        if codec.begins(head):
+            decoder = codec.new()
+            try:
+                out = decoder.decompress(head, CHUNK)
+            except ERRORS:  # the long way says which, and where
+                pass
+            else:
+                if decoder.eof and len(out) <= HOLD:
+                    used = len(head) - len(decoder.unused_data)
+                    account.members += used
+                    yield Whole(at, out)
+                    at += used
+                    continue
+                begun = decoder, len(head), out
         after = stored.skip_nuls(at)
         account.padding += after - at
         at = after
@@ -116,7 +138,7 @@ def decode_members(stored: Stored, codec: Codec, account: ReadAccount) -> Iterat
             yield Fault("corrupt_member", detail, at)
             at = following
             continue
-        end, reason, detail = yield from _proven_member(stored, codec, at)
+        end, reason, detail = yield from _proven_member(stored, codec, at, begun)
         if not reason:
             account.members += end - at
             yield CLOSE
@@ -130,10 +152,10 @@ def decode_members(stored: Stored, codec: Codec, account: ReadAccount) -> Iterat
 
 
 def _proven_member(
-    stored: Stored, codec: Codec, at: int
+    stored: Stored, codec: Codec, at: int, begun: _Begun | None
 ) -> Generator[Event, None, tuple[int, str, str]]:
     """`one_member`, with a `Proof` before more than HOLD bytes have come out of it."""
-    member = one_member(stored, codec, at)
+    member = one_member(stored, codec, at, begun)
     size = 0
     asked = False
     while True:
@@ -158,11 +180,15 @@ def _outcome(member: Generator[bytes, None, tuple[int, str, str]]) -> str:
 
 
 def one_member(
-    stored: Stored, codec: Codec, at: int
+    stored: Stored, codec: Codec, at: int, begun: _Begun | None = None
 ) -> Generator[bytes, None, tuple[int, str, str]]:
     """Decode the member at `at`. Returns (its end, reason or "", detail)."""
-    decoder = codec.new()
-    inside = at
+    decoder, taken, out = begun or (codec.new(), 0, b"")
+    inside = at + taken
+    if out:
+        yield out
+    if decoder.eof:
+        return inside - len(decoder.unused_data), "", ""
     while True:
         data = stored.view(inside, _PIECE) if decoder.needs_input else b""
         try:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -281,8 +282,7 @@ def reread(root: Path, locator: Locator, **options: Any) -> Record | None:
 
 
 def _placed(record: Record, locator: Locator) -> Record:
-    names = ("body", "text", "media_type", "charset", "url", "date", "identity", "fields")
-    return Record(locator=locator, **{n: getattr(record, n) for n in names})
+    return replace(record, locator=locator)
 
 
 def _skip(stream: Stream, count: int) -> bool:

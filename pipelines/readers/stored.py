@@ -26,11 +26,19 @@ text of few words that stayed valid JSON for more than 256 KiB. Hence the option
 _CACHE = 1 << 20  # bytes read from storage at once; doubled up to what the storage asks for
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Open:
     """A member starts at this stored byte."""
 
     offset: int
+
+
+@dataclass(slots=True)
+class Whole:
+    """A member of at most HOLD bytes at once: `Open`, its bytes and `CLOSE`. Most are such."""
+
+    offset: int
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,7 @@ class Fault:
 
 
 CLOSE = Close()
-Event = bytes | Open | Close | Proof | Fault
+Event = bytes | Whole | Open | Close | Proof | Fault
 
 
 class Stored:
@@ -71,21 +79,24 @@ class Stored:
         self.name = name
         self.dictionary: Any = None  # of zstd frames, once it was looked for
         self._ranges = ranges
-        self._cache = b""
-        self._at = 0
+        self._view = memoryview(b"")  # the window
+        self._at = 0  # where it starts
         self._want = _CACHE
 
     def view(self, at: int, size: int) -> memoryview:
         """Bytes [at, at + size), shorter only at the end of the extent."""
-        size = max(0, min(size, self.end - at))
         begin = at - self._at
-        if begin < 0 or begin + size > len(self._cache):
-            follows = self._cache and 0 <= begin <= len(self._cache)
-            self._want = min(2 * self._want, self._ranges.sequential) if follows else _CACHE
-            self._cache = self.outside(at, min(max(size, self._want, _CACHE), self.end - at))
-            self._at = at
-            begin = 0
-        return memoryview(self._cache)[begin : begin + size]
+        held = len(self._view)
+        if begin < 0 or begin + size > held or size < 0:
+            size = max(0, min(size, self.end - at))
+            if begin < 0 or begin + size > held:
+                follows = held and 0 <= begin <= held
+                self._want = min(2 * self._want, self._ranges.sequential) if follows else _CACHE
+                window = self.outside(at, min(max(size, self._want, _CACHE), self.end - at))
+                self._view = memoryview(window)
+                self._at = at
+                begin = 0
+        return self._view[begin : begin + size]
 
     def outside(self, at: int, size: int) -> bytes:
         """Bytes anywhere in the file, past the cache; StopError when it is shorter than planned."""

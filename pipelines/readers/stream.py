@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from ...documents.records import Locator
 from .account import ReadAccount
-from .stored import HOLD, REACH, Close, Event, Fault, Open, Proof
+from .stored import HOLD, REACH, Close, Event, Fault, Open, Proof, Whole
 
-_WINDOW = 1 << 20
+_WINDOW = 256 << 10  # bytes; a window of 1 MiB leaves the cache: 294 MB/s of WET for 334
 
 
 class Stream:
@@ -72,7 +72,17 @@ class Stream:
         start = self.base + self.at
         want = max(need, _WINDOW)
         for event in self._events:
-            if isinstance(event, bytes):
+            if isinstance(event, Whole):
+                data = event.data
+                self._open(start + size, event.offset, start)
+                parts.append(data)
+                size += len(data)
+                self._account.decoded_bytes += len(data)
+                self._closed = start + size
+                self._proven = False
+                if size >= want:
+                    break
+            elif isinstance(event, bytes):
                 parts.append(event)
                 size += len(event)
                 self._account.decoded_bytes += len(event)

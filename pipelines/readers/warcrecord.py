@@ -133,8 +133,9 @@ def make_page(
 def _conversion(
     headers: Mapping[str, str], data: bytes, begin: int, end: int, locator: Locator
 ) -> Record | Loss:
+    utf8 = data[begin:end]
     try:
-        text = str(memoryview(data)[begin:end], "utf-8")
+        text = utf8.decode()
     except UnicodeDecodeError as error:
         detail = f"byte {error.start} of the content: {error.reason}"
         return Loss(locator=locator, reason="invalid_utf8", detail=detail)
@@ -145,6 +146,7 @@ def _conversion(
     return Record(
         locator=locator,
         text=text,
+        utf8=utf8,
         url=headers.get("warc-target-uri", "").strip("<>") or None,
         date=headers.get("warc-date"),
         identity=headers.get("warc-record-id"),

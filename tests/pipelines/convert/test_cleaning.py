@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gristmill.pipelines.convert import CONVERTERS, clean_text
-from gristmill.pipelines.convert.cleaning import clean_line, clean_values
+from gristmill.pipelines.convert._kernels import is_clean
+from gristmill.pipelines.convert.cleaning import _classes, clean_line, clean_values
 
 AWKWARD = (
     "\ud800\udfff\0\ufeff\r\n\x0b\x0c\x85\u2028\x01\x1f\x7f\x81\x92a\u0301\u0323\u212b\uac00\u11a8"
@@ -81,3 +84,56 @@ def test_clean_line_address_stays_as_it_is():
         assert clean_line(address) == address
         assert clean_text(address)[0] != address
     assert clean_line(" https://x.example/\ud800\0 ") == "https://x.example/\ufffd"
+
+
+JOINING = {
+    part
+    for code in range(sys.maxunicode + 1)
+    if not 0xD800 <= code < 0xE000
+    for part in unicodedata.normalize("NFD", chr(code))[1:]
+}
+MARKS = "".join(
+    map(chr, [*range(0x300, 0x370), *range(0x5B0, 0x5C0), *range(0x64B, 0x656), 0x1D165])
+)
+
+
+def kernel(text: str) -> bool:
+    raw = text.encode()
+    data = np.frombuffer(raw, np.uint8)
+    return bool(is_clean(data, np.frombuffer(raw, np.uint64, len(raw) // 8), _classes()))
+
+
+def test_is_clean_every_character_of_unicode_as_its_tables_say(naive):
+    twin = naive("naive_convert").is_clean
+    classes = _classes()
+    for code in range(sys.maxunicode + 1):
+        if 0xD800 <= code < 0xE000 or code < 128:
+            continue
+        char = chr(code)
+        known = int(classes[code]) if code < len(classes) else 0
+        assert (known != 255) == twin(char, JOINING), hex(code)
+        assert known in {255, unicodedata.combining(char)}, hex(code)
+
+
+CLEAN = st.text(
+    st.sampled_from("ab \t\n\xe9\xdf\u5c71\uac01\U0001f600\U000e0100" + MARKS), max_size=40
+)
+
+
+@given(ANY.filter(lambda t: not any(0xD800 <= ord(c) < 0xE000 for c in t)) | CLEAN)
+def test_is_clean_says_what_the_walk_over_characters_says(naive, text):
+    assert kernel(text) == naive("naive_convert").is_clean(text, JOINING)
+
+
+@given(CLEAN, st.integers(0, 70), st.sampled_from("\0\x7f\x85\u2028\ufeff\u0958\u0301\r"))
+def test_is_clean_finds_one_character_wherever_it_stands(text, before, char):
+    assert not kernel("a" * before + char + text)
+    assert not kernel(text + "a" * before + char)
+
+
+@given(CLEAN)
+def test_is_clean_text_comes_back_as_the_same_object(text):
+    if kernel(text):
+        assert unicodedata.is_normalized("NFC", text)
+        assert clean_text(text)[0] is text
+        assert clean_text(text, text.encode())[0] is text
