@@ -25,14 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from ._kernels import is_clean
+from . import _kernels as k
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _C1 = re.compile(rb"\xc2[\x80-\x9f]")
 _BOM = "\ufeff".encode()
-_VERTICAL = bytes.maketrans(b"\x0b\x0c", b"\n\n")
-_MARKS = ("\u2028", "\u2029", "\ufeff")
-_LINES = tuple(mark.encode() for mark in ("\x85", *_MARKS[:2]))
+_LINES = tuple(mark.encode() for mark in "\x0b\x0c\x85\u2028\u2029")
 _CONTROLS = bytes({*range(1, 9), *range(14, 32), 127})
 _WINDOWS = {
     chr(code).encode(): bytes([code]).decode("cp1252", "ignore").encode()
@@ -56,29 +54,26 @@ def clean_text(text: str, utf8: bytes | None = None) -> tuple[str, dict[str, int
     except UnicodeEncodeError:
         text, repairs["surrogate"] = _SURROGATE.subn("\ufffd", text)
         raw = text.encode()
-    if _stays(raw):
-        return text, repairs
-    mended = _controls(raw, repairs)
-    if mended != raw:
-        text = mended.decode()
-        if _stays(mended):
-            return text, repairs
-    if not unicodedata.is_normalized("NFC", text):
+    found = _look(raw)
+    if found & ~k.FORM:
+        raw = _mend(raw, found, repairs)
+        text = raw.decode()
+        found = _look(raw)  # what stood between two marks may be gone
+    if found and not unicodedata.is_normalized("NFC", text):
         form = unicodedata.normalize("NFC", text)
         repairs["nfc"] = max(1, abs(len(text) - len(form)))
         text = form
     return text, repairs
 
 
-def _stays(raw: bytes) -> bool:
-    """Whether the policy certainly changes nothing."""
+def _look(raw: bytes) -> int:
     data = np.frombuffer(raw, np.uint8)
-    return bool(is_clean(data, np.frombuffer(raw, np.uint64, len(raw) >> 3), _classes()))
+    return int(k.look(data, np.frombuffer(raw, np.uint64, len(raw) >> 3), _classes()))
 
 
 @cache
 def _classes() -> np.ndarray:
-    """What `is_clean` needs to know of code points, uint8 each, by the tables of `unicodedata`.
+    """What `look` needs to know of code points, uint8 each, by the tables of `unicodedata`.
 
     Left out are stretches that every version of Unicode has unchanged by NFC and no mark in: CJK
     ideographs, all syllables of Hangul but those that name each of its letters once, private use,
@@ -94,8 +89,10 @@ def _classes() -> np.ndarray:
     classes[points] = [*map(unicodedata.combining, chars)]
     changed = [p for p, c, n in zip(points, chars, composed, strict=True) if c != n]
     joining = {ord(c) for parts in apart for c in parts[1:]}  # may join the character before it
-    policy = [*range(0x80, 0xA0), *map(ord, _MARKS)]
-    classes[[*changed, *joining, *policy]] = 255
+    classes[[*changed, *joining]] = k.CLASS_FORM
+    classes[0x80:0xA0] = k.CLASS_C1
+    classes[[0x85, 0x2028, 0x2029]] = k.CLASS_LINE
+    classes[0xFEFF] = k.CLASS_BOM
     classes.flags.writeable = False
     return classes
 
@@ -112,24 +109,23 @@ def parsable(markup: str) -> tuple[str, dict[str, int]]:
     return markup, repairs
 
 
-def _controls(raw: bytes, repairs: dict[str, int]) -> bytes:
-    """All repairs but surrogates and form, on UTF-8: half the time of expressions over text."""
-    for kind, mark, instead in (
-        ("nul", b"\0", b""),
-        ("bom", _BOM, b""),
-        ("crlf", b"\r\n", b"\n"),
-        ("cr", b"\r", b"\n"),
+def _mend(raw: bytes, found: int, repairs: dict[str, int]) -> bytes:
+    """All repairs of UTF-8 that were `found`, but that of its form."""
+    for kind, flag, mark, instead in (
+        ("nul", k.NUL, b"\0", b""),
+        ("bom", k.BOM, _BOM, b""),
+        ("crlf", k.CR, b"\r\n", b"\n"),
+        ("cr", k.CR, b"\r", b"\n"),
     ):
-        if number := raw.count(mark):
+        if found & flag and (number := raw.count(mark)):
             repairs[kind] = number
             raw = raw.replace(mark, instead)
-    if lines := raw.count(b"\x0b") + raw.count(b"\x0c") + sum(map(raw.count, _LINES)):
-        repairs["line"] = lines
-        raw = raw.translate(_VERTICAL)
+    if found & (k.VERTICAL | k.LINE):
+        repairs["line"] = sum(map(raw.count, _LINES))
         for mark in _LINES:
             raw = raw.replace(mark, b"\n")
-    kept = raw.translate(None, _CONTROLS)
-    letters = [_WINDOWS[c1] for c1 in _C1.findall(kept)]
+    kept = raw.translate(None, _CONTROLS) if found & k.CONTROL else raw
+    letters = [_WINDOWS[c1] for c1 in _C1.findall(kept)] if found & k.C1 else []
     nothing = letters.count(b"")
     if controls := len(raw) - len(kept) + nothing:
         repairs["control"] = controls

@@ -27,6 +27,8 @@ _PROBE = 64 << 10  # stored bytes that must decode before a magic number counts 
 class _Gzip:
     """The interface of `bz2.BZ2Decompressor` over the faster of the gzip decoders."""
 
+    __slots__ = ("_inner",)
+
     def __init__(self) -> None:
         self._inner = isal_zlib.decompressobj(wbits=31)
 

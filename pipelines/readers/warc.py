@@ -29,11 +29,12 @@ def frame_warc(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
     """Records of the stream up to the next fault or the end; the caller takes the fault."""
     while stream.fill(1):
         start = stream.position
-        if stream.buf[stream.at] in b"\r\n":
-            _line_ends(stream)
-            yield stream.position, Skip(reason="blank", span=stream.position - start, records=0)
-            continue
-        stream.fill(_OVERLAP)
+        if not stream.buf.startswith(b"WARC/", stream.at):
+            if stream.buf[stream.at] in b"\r\n":
+                _line_ends(stream)
+                yield stream.position, Skip(reason="blank", span=stream.position - start, records=0)
+                continue
+            stream.fill(_OVERLAP)
         if not stream.buf.startswith(b"WARC/", stream.at):
             if b"WARC/".startswith(stream.buf[stream.at : stream.at + 5]):
                 cut = _unfinished(stream, start, 1, "cut inside the first word of a header")
