@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Text to sums of a linear model's rows, as the fastText library would take them, in one pass.
 
 A stretch of 512 words at a time: words are cut and hashed (FNV-1a: four cycles a byte, whatever one
@@ -12,14 +13,15 @@ the last bit (`_kernels_linear.py`).
 
 Tuples that the kernels take:
 
-    words    slots uint64[2^k] and found int32[2^k] (open table of `_cut`'s keys; -1 is free),
+    words    slots uint64[2^k, 4] (open table: an entry's last eight bytes, its first eight, its
+             size in bytes, 1 + its number, where 0 is free: one line of the cache settles a word),
              pool uint8 and bounds int64[entries + 1] (the entries' bytes), count (how many of the
-             entries are words; the rest are labels, which a text may not teach anything)
+             entries are words; the rest are labels, which a text's words may not be)
     scheme   wordNgrams, bucket, minn, maxn as in the model's header
     buckets  bits uint64 and ranks uint32 (which buckets a pruned model kept); empty: all
 """
 
-# ruff: noqa: ARG001 - intrinsics have fixed arguments
+# ruff: noqa: ARG001, SIM102, SIM110 - intrinsics have fixed arguments; Numba compiles loops
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 STRETCH = 512  # words
 ROWS = 4096  # row numbers held back until they are added
@@ -36,7 +39,23 @@ NGRAM_PRIME = np.uint64(116049371)
 SPACES = np.uint64(1 << 0 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 13 | 1 << 32)
 EOS_KEY, EOS_HASH = np.uint64(0x3C2F733E), np.uint64(3617362777)  # of "</s>"
 LABEL = np.frombuffer(b"__label__", np.uint8)
+ONE, EIGHT = np.uint64(1), np.uint64(8)
 _NONE = np.int64(-1)
+
+
+@intrinsic
+def _load8(typingctx, data, at):
+    """Eight bytes at `at` as a little-endian uint64; the caller proves that they are there."""
+
+    def generate(context, builder, signature, args):
+        array = make_array(signature.args[0])(context, builder, args[0])
+        word = ir.IntType(64)
+        where = builder.bitcast(builder.gep(array.data, [args[1]]), word.as_pointer())
+        loaded = builder.load(where)
+        loaded.align = 1
+        return loaded
+
+    return types.uint64(data, types.uint64), generate
 
 
 @intrinsic
@@ -69,32 +88,27 @@ def _is_space(byte):
 
 
 @njit(cache=True, nogil=True)
-def _same(data, start, size, pool, first, last):
-    """Whether the word of `size` bytes at `start` is the entry pool[first:last]."""
-    if last - first != size:
-        return False
+def _same(data, start, pool, first, size):
+    """Whether `size` bytes at data[start:] and at pool[first:] are the same."""
     for t in range(size):
-        if data[start + t] != pool[first + t]:
+        if data[start + np.uint64(t)] != pool[first + t]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _look(words, h, key, data, start, size):
-    """The entry of a word, or -1. The key is its last eight bytes: up to seven, that is all of it."""
-    slots, found, pool, bounds, _ = words
-    mask = np.uint64(len(found) - 1)
-    at = h & mask
-    while True:
-        entry = found[at]
-        if entry < 0:
-            return _NONE
-        if slots[at] == key and (
-            key >> np.uint64(56) == 0
-            or _same(data, start, size, pool, bounds[entry], bounds[entry + 1])
-        ):
-            return np.int64(entry)
-        at = (at + np.uint64(1)) & mask
+def _look(slots, pool, bounds, at, key, data, start, size):
+    """The entry of a word, or -1, from slot `at` on; `key` is its last eight bytes."""
+    while slots[at, 3] != 0:
+        if slots[at, 0] == key:
+            entry = slots[at, 3] - np.uint64(1)
+            if size < EIGHT:
+                return np.int64(entry)  # the key holds all of it
+            if slots[at, 2] == size and slots[at, 1] == _load8(data, start):
+                if size <= 16 or _same(data, start, pool, bounds[entry], np.int64(size)):
+                    return np.int64(entry)
+        at = (at + np.uint64(1)) & np.uint64(len(slots) - 1)
+    return _NONE
 
 
 @njit(cache=True, nogil=True)
@@ -121,24 +135,25 @@ def entries(data, at, count, starts, sizes, counts, kinds):
 
 
 @njit(cache=True, nogil=True)
-def index(pool, bounds, slots, found):
+def index(pool, bounds, slots):
     """Fill the open table of `words`; of two equal entries the first is found."""
-    mask = np.uint64(len(found) - 1)
+    mask = np.uint64(len(slots) - 1)
     for entry in range(len(bounds) - 1):
-        h, key = FNV_BASIS, np.uint64(0)
+        h, key, size = FNV_BASIS, np.uint64(0), bounds[entry + 1] - bounds[entry]
         for t in range(bounds[entry], bounds[entry + 1]):
             h = _step(h, pool[t])
-            key = (key << np.uint64(8)) | np.uint64(pool[t])
+            key = (key << EIGHT) | np.uint64(pool[t])
         at = h & mask
-        while found[at] >= 0:
-            at = (at + np.uint64(1)) & mask
-        slots[at], found[at] = key, entry
+        while slots[at, 3] != 0:
+            at = (at + ONE) & mask
+        slots[at, 0], slots[at, 2], slots[at, 3] = key, size, entry + 1
+        if size >= 8:
+            slots[at, 1] = _load8(pool, np.uint64(bounds[entry]))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _row(bucket, buckets, count):
+def _row(bucket, bits, ranks, count):
     """The table's row of a bucket, or -1 where it was pruned."""
-    bits, ranks = buckets
     if len(bits) == 0:
         return np.int64(bucket) + count
     block, bit = bucket >> np.uint64(6), bucket & np.uint64(63)
@@ -173,13 +188,12 @@ def _at(data, start, size, i):
         return np.uint64(0x3C)
     if i > size:
         return np.uint64(0x3E)
-    return np.uint64(data[start + i - 1])
+    return np.uint64(data[start + np.uint64(i - 1)])
 
 
 @njit(cache=True, nogil=True)
-def _subwords(data, start, size, scheme, buckets, count, rows, n, table, sums):
+def _subwords(data, start, size, bucket, minn, maxn, bits, ranks, count, rows, n, table, sums):
     """Row numbers of the word's character n-grams; returns how many `rows` now holds."""
-    _, bucket, minn, maxn = scheme
     total = size + 2
     for i in range(total):
         if _at(data, start, size, i) & np.uint64(0xC0) == np.uint64(0x80):
@@ -194,7 +208,7 @@ def _subwords(data, start, size, scheme, buckets, count, rows, n, table, sums):
                 h = _step(h, _at(data, start, size, j))
                 j += 1
             if length >= minn and not (length == 1 and (i == 0 or j == total)):
-                row = _row(h % np.uint64(bucket), buckets, count)
+                row = _row(h % np.uint64(bucket), bits, ranks, count)
                 if row >= 0:
                     rows[n] = row
                     n += 1
@@ -212,10 +226,12 @@ def fold(pool, bounds, own, scheme, buckets, values, first, out, counts):
     `own` int32[entries]: the row of each entry in it, -1: unknown to this model. Into `out`
     float64[entries, columns] goes the sum, into `counts` int32[entries] how many rows it is of.
     """
+    _, bucket, minn, maxn = scheme
+    bits, ranks = buckets
     longest = 0
     for entry in range(len(own)):
         longest = max(longest, bounds[entry + 1] - bounds[entry])
-    rows = np.empty((longest + 2) * max(scheme[3], 1) + 1, np.uint32)  # never full, never added
+    rows = np.empty((longest + 2) * max(maxn, 1) + 1, np.uint32)  # never full, never added
     columns = values.shape[1]
     nothing, sums = np.empty((0, 0), np.int32), np.empty(0, np.int64)
     for entry in range(len(own)):
@@ -227,13 +243,53 @@ def fold(pool, bounds, own, scheme, buckets, values, first, out, counts):
         start = bounds[entry]
         end = size == 4 and pool[start] == 0x3C and pool[start + 1] == 0x2F
         end = end and pool[start + 2] == 0x73 and pool[start + 3] == 0x3E
-        if scheme[3] <= 0 or end:
+        if maxn <= 0 or end:
             continue
-        n = _subwords(pool, start, size, scheme, buckets, first, rows, 0, nothing, sums)
+        n = _subwords(
+            pool,
+            np.uint64(start),
+            size,
+            bucket,
+            minn,
+            maxn,
+            bits,
+            ranks,
+            first,
+            rows,
+            0,
+            nothing,
+            sums,
+        )
         counts[entry] += n
         for i in range(n):
             for c in range(columns):
                 out[entry, c] += values[rows[i], c]
+
+
+@njit(cache=True, nogil=True)
+def _cut(data, i, end, fresh, keys, starts, sizes):
+    """Cut and hash words of data[i:end] until the arrays are full or the line ends.
+
+    Returns how many, and where it stopped. A line ends in "</s>": after the text, or where that
+    stands in it. Indices are unsigned: Numba would test the sign of each for negative ones.
+    """
+    for w in range(STRETCH):
+        while i < end and _is_space(data[i]):
+            i += ONE
+        start, h, key = i, FNV_BASIS, np.uint64(0)
+        while i < end:
+            byte = data[i]
+            if _is_space(byte):
+                break
+            h = _step(h, byte)
+            key = (key << EIGHT) | np.uint64(byte)
+            i += ONE
+        if i == start:
+            h, key = EOS_HASH, EOS_KEY
+        fresh[w], keys[w], starts[w], sizes[w] = h, key, start, i - start
+        if key == EOS_KEY:
+            return w + 1, i
+    return STRETCH, i
 
 
 @njit(cache=True, nogil=True)
@@ -243,61 +299,53 @@ def sums(data, offsets, words, scheme, buckets, table, out):
     `table` int32[words + buckets, columns], columns a multiple of four. The features are those of
     the library's `predict` on the text with its line feeds as spaces and one at the end.
     """
-    ngrams, bucket, _, maxn = scheme
-    count = words[4]
+    ngrams, bucket, minn, maxn = scheme
+    # Taken apart here: a tuple of arrays handed to an inner function costs 40 ns a call in counts
+    # of references, half of all the time.
+    slots, pool, bounds, count = words
+    bits, ranks = buckets
+    mask = np.uint64(len(slots) - 1)
     hashes = np.empty(STRETCH + ngrams, np.uint64)
     keys = np.empty(STRETCH, np.uint64)
-    starts, sizes = np.empty(STRETCH, np.int64), np.empty(STRETCH, np.int64)
-    fresh = np.empty(STRETCH, np.uint64)
+    starts, sizes = np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.uint64)
+    fresh, first = np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.uint64)
     rows = np.empty(ROWS, np.uint32)
     for text in range(len(offsets) - 1):
-        i, end = offsets[text], offsets[text + 1]
+        i, end = np.uint64(offsets[text]), np.uint64(offsets[text + 1])
+        total = out[text]
         n, carried, open_ = 0, 0, True
         while open_:
             # 1. Cut and hash.
-            w = 0
-            while w < STRETCH:
-                while i < end and _is_space(data[i]):
-                    i += 1
-                if i == end:
-                    starts[w], sizes[w] = i, 4
-                    fresh[w], keys[w] = EOS_HASH, EOS_KEY
-                    w += 1
-                    open_ = False
-                    break
-                start, h, key = i, FNV_BASIS, np.uint64(0)
-                while i < end:
-                    b = data[i]
-                    if _is_space(b):
-                        break
-                    h = _step(h, b)
-                    key = (key << np.uint64(8)) | np.uint64(b)
-                    i += 1
-                starts[w], sizes[w], fresh[w], keys[w] = start, i - start, h, key
-                w += 1
-                if key == EOS_KEY:  # the library stops at a "</s>" that stands in the text
-                    open_ = False
-                    break
-            # 2. Look up.
+            w, i = _cut(data, i, end, fresh, keys, starts, sizes)
+            open_ = keys[w - 1] != EOS_KEY
+            # 2. Look up. First slots are fetched without a branch, so that misses overlap.
+            for t in range(w):
+                at = fresh[t] & mask
+                first[t] = slots[at, 3] if slots[at, 0] == keys[t] else np.uint64(0)
             kept = carried
             for t in range(w):
-                entry = _look(words, fresh[t], keys[t], data, starts[t], sizes[t])
+                if first[t] != 0 and sizes[t] < EIGHT:
+                    entry = np.int64(first[t]) - 1
+                else:
+                    entry = _look(
+                        slots, pool, bounds, fresh[t] & mask, keys[t], data, starts[t], sizes[t]
+                    )
                 if entry >= count:
                     continue  # a label
                 if entry >= 0:
                     rows[n] = entry
                     n += 1
                     if n == ROWS:
-                        _add(table, rows, n, out[text])
+                        _add(table, rows, n, total)
                         n = 0
                 elif keys[t] != EOS_KEY:
                     if sizes[t] >= len(LABEL) and data[starts[t]] == 0x5F:
-                        if _same(data, starts[t], len(LABEL), LABEL, 0, len(LABEL)):
+                        if _same(data, starts[t], LABEL, 0, len(LABEL)):
                             continue
                     if maxn > 0:
                         n = _subwords(
-                            data, starts[t], sizes[t], scheme, buckets, count,
-                            rows, n, table, out[text],
+                            data, starts[t], np.int64(sizes[t]), bucket, minn, maxn,
+                            bits, ranks, count, rows, n, table, total,
                         )  # fmt: skip
                 hashes[kept] = _wide(fresh[t])
                 kept += 1
@@ -309,14 +357,14 @@ def sums(data, offsets, words, scheme, buckets, table, out):
                         h = h * NGRAM_PRIME + hashes[b]
                         if b < carried:
                             continue
-                        row = _row(h % np.uint64(bucket), buckets, count)
+                        row = _row(h % np.uint64(bucket), bits, ranks, count)
                         if row >= 0:
                             rows[n] = row
                             n += 1
                             if n == ROWS:
-                                _add(table, rows, n, out[text])
+                                _add(table, rows, n, total)
                                 n = 0
                 carried = min(kept, ngrams - 1)
                 for t in range(carried):
                     hashes[t] = hashes[kept - carried + t]
-        _add(table, rows, n, out[text])
+        _add(table, rows, n, total)

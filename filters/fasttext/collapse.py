@@ -2,8 +2,8 @@
 
 So the product is made once for each row of the model instead of once for each text: a row of `dim`
 floats becomes one of as many as there are logits, exactly (Joulin et al. 2016, "Bag of Tricks",
-section 2; softmax, one-vs-all, negative sampling and the inner nodes of a Huffman tree alike). Where
-there are more logits than dimensions, the rows stay as they are and the product is made per text.
+section 2; softmax, one-vs-all, negative sampling and the inner nodes of a Huffman tree alike).
+Where there are more logits than dimensions, the rows stay and the product is made per text.
 
 A softmax does not change when all logits move together: the first label's becomes 0 and needs no
 column. Two labels need one.
@@ -128,8 +128,8 @@ def _finite(model: Parsed, block: np.ndarray, first: int, which: str) -> np.ndar
 def _tree(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Children of the inner nodes of the library's Huffman tree over label counts.
 
-    Labels come by falling count; two pointers run, one down the labels, one up the inner nodes. Of a
-    label and an inner node of one count the inner node is taken.
+    Labels come by falling count; two pointers run, one down the labels, one up the inner nodes. Of
+    a label and an inner node of one count the inner node is taken.
     """
     labels = len(counts)
     weight = [*counts, *([10**15] * (labels - 1))]

@@ -169,7 +169,7 @@ def _check_magic(reader: _Reader) -> int:
         first = reader.data[:64].tobytes().split(b"\n")[0].split()
         if len(first) == 2 and all(part.isdigit() for part in first):
             hint = ". It looks like a .vec file (word vectors as text): name the .bin it came from"
-        elif head[:2] == b"\x1f\x8b" or head == b"\x28\xb5\x2f\xfd" or head == b"PK\x03\x04":
+        elif head[:2] == b"\x1f\x8b" or head in {b"\x28\xb5\x2f\xfd", b"PK\x03\x04"}:
             hint = ". It is compressed: unpack it first"
         msg = (
             f"{reader.path}: not a fastText model: begins with {head.hex(' ')}, expected "
@@ -220,9 +220,7 @@ def _matrix(reader: _Reader, dim: int, quantized: bool, what: str) -> Matrix:
     return Matrix(rows, columns, codes, quantizer, norms)
 
 
-def _entries(
-    reader: _Reader, size: int, words: int
-) -> tuple[list[bytes], np.ndarray, np.ndarray]:
+def _entries(reader: _Reader, size: int, words: int) -> tuple[list[bytes], np.ndarray, np.ndarray]:
     """Bytes, counts and kinds of the dictionary's entries."""
     if size > len(reader.data) - reader.at:
         reader.take(10 * size, f"the dictionary of {size:,} entries")
@@ -238,7 +236,7 @@ def _entries(
         expected = f"{words:,} words (0) and then labels (1)"
         raise reader.wrong(at, f"entry {int(wrong[0]):,} of kind {kind}", expected)
     reader.at = int(end)
-    raw = memoryview(reader.data)
+    raw = reader.data.data
     texts = [bytes(raw[s : s + n]) for s, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
     return texts, counts, kinds
 
