@@ -9,16 +9,18 @@ from .fineweb import FineWebQuality
 from .gopher_quality import GopherQuality
 from .gopher_repetition import GopherRepetition
 from .language import Language
+from .pii import PII
 from .rights import Rights
 from .url import Url
 
 STAGES: dict[str, type[Any]] = {
     stage.name: stage
-    for stage in (Url, Rights, Language, GopherQuality, GopherRepetition, C4, FineWebQuality)
+    for stage in (Url, Rights, Language, GopherQuality, GopherRepetition, C4, FineWebQuality, PII)
 }
 
 __all__ = [
     "C4",
+    "PII",
     "STAGES",
     "FineWebQuality",
     "GopherQuality",

@@ -1,0 +1,191 @@
+"""Masks: what each rule finds and leaves, that the twin agrees, that a masked text is done."""
+
+# ruff: noqa: E501 - look-alike characters are what is tested; lists of pieces
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gristmill.documents.edits import apply_edits
+from gristmill.documents.errors import UsageError
+from gristmill.documents.stage import checked_measure, checked_verdict
+from gristmill.filters import PII, pii
+
+# Secrets are put together here, so that no scanner of repositories finds one.
+AWS = "AKIA" + "IOSFODNN7ABCDEFG"
+GITHUB = "ghp_" + "a1B2" * 9
+JWT = (
+    "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0" + "." + "dozjgNryP4J3jVm" * 2
+)
+BLOCK = "-----BEGIN RSA PRIVATE" + " KEY-----\n{}-----END RSA PRIVATE" + " KEY-----"
+BODY = "MIIEpAIBAAKCAQEA7Zq3\n" * 5
+SECRET = "x8Kd92Lmq0ZpW73hTy5" + "aB"
+
+
+def batch_of(values) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.array(values, pa.large_string())})
+
+
+def masked(text: str, stage: PII | None = None) -> str:
+    batch = batch_of([text])
+    made = checked_measure(stage or PII(), batch)
+    return apply_edits(batch.column("text"), made.edits)[0].as_py()
+
+
+FOUND = [
+    ("mail jo.doe+x@mail.acme.co.uk.", "mail <EMAIL>."),
+    ("<b@c.de>", "<<EMAIL>>"),
+    ("邮箱abc@qq.com。", "邮箱<EMAIL>。"),
+    ("a@xn--bcher-kva.xn--p1ai", "<EMAIL>"),
+    ("https://user:pa55@host.com/x", "https://user:<EMAIL>/x"),
+    ("from 93.184.216.34:80", "from <IP>:80"),
+    ("http://8.8.8.8/", "http://<IP>/"),
+    ("at 2a00:1450:4001:81b::200e, and", "at <IP>, and"),
+    ("[2606:2800:220:1:248:1893:25c8:1946]", "[<IP>]"),
+    ("call (415) 555-2671 or 1-415-555-2671.", "call <PHONE> or <PHONE>."),
+    ("415.555.2671", "<PHONE>"),
+    ("+49 30 1234567", "<PHONE>"),
+    ("+33 1 23 45 67 89 und", "<PHONE> und"),
+    ("Tel.: (030) 123 456", "Tel.: <PHONE>"),
+    ("电话:13800138000", "电话:<PHONE>"),
+    ("Téléphone 01 23 45 67 89", "Téléphone <PHONE>"),
+    ("+1 555 123 4567 93.184.216.34", "<PHONE> <IP>"),
+    ("DE89 3704 0044 0532 0130 00", "<IBAN>"),
+    ("GB82WEST12345698765432,", "<IBAN>,"),
+    ("4111 1111 1111 1111", "<CARD>"),
+    ("378282246310005 3782-822463-10005", "<CARD> <CARD>"),
+    (AWS, "<KEY>"),
+    (f"token {GITHUB}.", "token <KEY>."),
+    (f"Bearer {JWT}", "Bearer <KEY>"),
+    (BLOCK.format(BODY), "<PRIVATE_KEY>"),
+    (f"api_key = '{SECRET}'", "api_key = '<SECRET>'"),
+    (f'"client-secret": "{SECRET}"', '"client-secret": "<SECRET>"'),
+    (f"export DB_PASSWORD={SECRET}\n", "export DB_PASSWORD=<SECRET>\n"),
+]
+LEFT = [
+    "git@github.com:a/b icon@2x.png q@k.transpose(1) a@b @name a@b.c x@y.12 .@a.com",
+    "a@example.com b@mail.example.org c@x.test",
+    "127.0.0.1 10.1.2.3 192.168.100.1 172.16.0.100 169.254.1.100 224.0.0.251 203.0.113.9",
+    "version 1.200.3.4 Chrome/91.0.100.124 1.2.3.4 300.1.1.1 1.2.3.400 01.102.3.4 v1.200.3.4",
+    "1.100.3.4.5 9.1.100.3.4",
+    "2001:db8::1:2 fe80::1:2:3 ::1 a::b std::vector 10:30:45 12:34:56:78:9a:bc",
+    "2024-05-12 12.05.2024 1,234,567 3.14159265358979 978-3-16-148410-0 hotel 123456",
+    "415-155-2671 115-555-2671 415-555-26711 id-415-555-2671 +123 ++49301234567",
+    "tel-01167309 tel 12345",
+    "DE88 3704 0044 0532 0130 00 GB82WEST12345698765433 XX82WEST12345698765432",
+    "4111 1111 1111 1112 41111111111111111 9111111111111111 id=4111111111111111",
+    "AKIA" + "IOSFODNN7EXAMPLE ghp_" + "a" * 36 + " xAKIA" + "IOSFODNN7ABCDEFG eyJhbGci.x.y",
+    BLOCK.format("short\n") + " and -----BEGIN RSA PRIVATE" + " KEY----- of prose, and more.",
+    "tokenizer = 'bert-base-uncased-v1-xyz9' password = 'your-password-here' max_tokens=4096",
+    "api_key = os.environ['API_KEY_OF_SERVICE_1']",
+    "",
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), FOUND, ids=lambda t: t[:20])
+def test_pii_found_and_masked(text, wanted):
+    assert masked(text) == wanted
+
+
+@pytest.mark.parametrize("text", LEFT, ids=lambda t: t[:20])
+def test_pii_left_alone(text):
+    assert masked(text) == text
+
+
+PIECES = (
+    *["a", "b", ".", ",", ":", ";", "-", "--", "+", "(", ")", "/", "@", "=", "=>", "'", '"', "`", "_", "%", "?", "#", "&", "$", "<", ">", "[", "]", "0", "1", "4", "é", "电", "话"],
+    " ", "  ", "\n", "\t", "\\n", "::", "..", "//", "x@y.com", "a.b@c-d.org", "@example.com", "git@",
+    ".png", "93.184.216.34", "1.2.3.4", "version ", "192.168.1.100", "2a00:1450:", "2001:db8::",
+    "81b::200e", "415", "555", "2671", "(415) 555-2671", "415-555-2671", "+49 30 ", "1234567", "tel",
+    "Tel. ", "phone number ", "电话", "тел", "4111 1111 1111 1111", "378282246310005", "1111",
+    "DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432", "DE", AWS, GITHUB, JWT, "EXAMPLE",
+    BLOCK.format(BODY), "-----BEGIN RSA PRIVATE" + " KEY-----\n", BODY, "password", "api_key", SECRET,
+    "aA1" * 5, "aB3dE5gH7jK9mN1pQ3sT",
+)  # fmt: skip
+pieces = st.lists(st.sampled_from(PIECES), max_size=14)
+texts = st.one_of(pieces.map("".join), pieces.map(" ".join), st.text(max_size=60))
+NUMBERS = st.text("0123456789 .-+()/:@abf", max_size=70)
+
+
+def found(stage: PII, data: bytes) -> list[tuple[int, int, str]]:
+    batch = pa.record_batch({"text": pa.array([data], pa.large_binary())})
+    e = stage.measure(batch).edits
+    kinds = [e.reason_names[k] for k in e.reasons]
+    return list(zip(e.starts.tolist(), e.lengths.tolist(), kinds, strict=True))
+
+
+@given(st.one_of(texts.map(str.encode), NUMBERS.map(str.encode), st.binary(max_size=60)))
+@example(b"+1 555 123 4567 93.184.216.34")
+@example(b"a@b.com-415-555-2671 tel 1.2.3.4")
+def test_pii_any_bytes_equal_twin(naive, data):
+    twin = naive("naive_pii")
+    assert found(PII(), data) == twin.find(data, pii)
+    assert found(PII(reserved=True), data) == twin.find(data, pii, reserved=True)
+
+
+@given(st.one_of(texts, NUMBERS))
+def test_pii_masked_text_has_nothing_left(text):
+    once = masked(text)
+    assert masked(once) == once
+
+
+@given(st.lists(st.one_of(st.none(), texts), max_size=6), st.data())
+def test_pii_batch_slices_and_nulls_measured_row_by_row(values, data):
+    whole = batch_of([None, *values, None])
+    low = data.draw(st.integers(0, whole.num_rows))
+    part = whole.slice(low, data.draw(st.integers(0, whole.num_rows - low)))
+    made = checked_measure(PII(), part)
+    for row, text in enumerate(([None, *values, None])[low : low + part.num_rows]):
+        own = made.edits.rows == row
+        alone = [(s, n, k) for s, n, k in found(PII(), (text or "").encode())]
+        assert made.edits.starts[own].tolist() == [s for s, _, _ in alone]
+        assert sum(int(v[row]) for v in made.scores.values()) == len(alone)
+
+
+@pytest.mark.parametrize("piece", ["1 ", "+49 30 1234567 ", "a@", "1.2.3.4 ", ":a", "-----BEGIN "])
+def test_pii_many_digits_and_marks_take_linear_time(piece):
+    """Four times the text may not take much over four times as long: 16 where it is quadratic."""
+
+    def seconds(size: int) -> float:
+        batch = batch_of([(piece * size)[:size]])
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            PII().measure(batch)
+            best = min(best, time.process_time() - start)
+        return best
+
+    seconds(1000)
+    assert seconds(1_600_000) < 10 * seconds(400_000) + 0.05
+
+
+def test_pii_kinds_switched_off_and_other_masks():
+    text = "x@y.com 93.184.216.34 415-555-2671"
+    assert masked(text, PII(email=None, phone="|tel|")) == "x@y.com <IP> |tel|"
+    assert masked("a@example.com 192.168.0.1", PII(reserved=True)) == "<EMAIL> <IP>"
+
+
+def test_pii_counts_and_limit():
+    batch = batch_of(["x@y.com z@y.com", "nothing"])
+    scores = checked_measure(PII(), batch).scores
+    assert scores["email"].tolist() == [2, 0]
+    assert checked_verdict(PII(), scores, 2).tolist() == [0, 0]
+    assert checked_verdict(PII(at_most=1), scores, 2).tolist() == [1, 0]
+    empty = checked_measure(PII(at_most=1), batch.slice(0, 0))
+    assert empty.edits is not None
+    assert checked_verdict(PII(at_most=1), empty.scores, 0).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"email": "x@y.com"}, {"card": ""}, {"phone": "<555>\n"}, {"at_most": -1}, {"key": 3}],
+)
+def test_pii_wrong_fields_are_named(fields):
+    with pytest.raises(UsageError, match=f"pii.{next(iter(fields))}"):
+        PII(**fields)
