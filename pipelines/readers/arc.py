@@ -24,7 +24,7 @@ from .warcrecord import make_page
 _LINE = (
     rb"([A-Za-z][A-Za-z0-9+.-]{1,15}:[^\r\n]{0,8000}?) "
     rb"((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{2,45}|-) (\d{8,17}) "
-    rb"(?:([^\r\n]{0,9000}?) )?(\d{1,18})\r?\n"
+    rb"(?:([^\r\n]{0,9000}?) )?(\d{1,18})\r*\n"
 )
 HEADER = re.compile(_LINE)
 NEXT = re.compile(rb"(?<=\n)" + _LINE)

@@ -69,12 +69,10 @@ def group_extents(
 
 
 def split_file(root: Path, file: str, target_bytes: int | None) -> list[Extent]:
-    """Extents of one file, in order, together all of its bytes; none for an empty file."""
+    """Extents of one file, in order, together all of its bytes; one of 0 bytes if it is empty."""
     from .splits import record_starts
 
     size = stat_file(root, file).size
-    if size == 0:
-        return []
     cuts = [0]
     if target_bytes is not None and size > target_bytes:
         # A last piece under half a target is not worth a shard.

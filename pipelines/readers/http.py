@@ -17,6 +17,7 @@ import zstandard
 
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
 _CHUNK = re.compile(rb"[ \t]*([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_ODD = re.compile(rb"\n\r{2,8}\n")
 _PIECE = 64 << 10
 
 
@@ -50,13 +51,15 @@ def headers_of(block: bytes) -> dict[str, str]:
 def head_end(data: bytes, at: int, limit: int) -> tuple[int, int]:
     """End of the header block that starts at `at` and start of what follows; (-1, -1) if none.
 
-    Lines may end in CRLF or in LF alone.
+    Lines may end in CRLF, in LF alone, or in CRCRLF: what a transfer as text makes of CRLF.
     """
     crlf = data.find(b"\n\r\n", at, at + limit)
     lf = data.find(b"\n\n", at, crlf + 1 if crlf >= 0 else at + limit)
-    if lf >= 0:
-        return lf, lf + 2
-    return (crlf, crlf + 3) if crlf >= 0 else (-1, -1)
+    end, body = (lf, lf + 2) if lf >= 0 else (crlf, crlf + 3)
+    odd = data.find(b"\n\r\r", at, end if end >= 0 else at + limit)
+    if odd >= 0 and (match := _ODD.search(data, odd, end if end >= 0 else at + limit)):
+        end, body = match.span()
+    return (end, body) if end >= 0 else (-1, -1)
 
 
 def parse_head(data: bytes, begin: int, stop: int) -> tuple[int, dict[str, str], int]:

@@ -32,7 +32,7 @@ _ASKED = 16  # files whose size is asked for at the same time
 
 
 def expand(root: Path, paths: Sequence[str]) -> list[str]:
-    """Files with bytes that `paths` name, sorted, each once.
+    """Files that `paths` name, sorted, each once; a file of 0 bytes is one of them, for the books.
 
     An empty list means that all is there but without a byte: the caller's to refuse. Folders are
     read to the bottom, without names that start with a dot. UsageError names a path that does not
@@ -46,7 +46,7 @@ def expand(root: Path, paths: Sequence[str]) -> list[str]:
                 found.update(_listed(base, file))
             else:
                 found[file] = size
-    return sorted(f for f, size in found.items() if size)
+    return sorted(found) if any(found.values()) else []
 
 
 def _named(base: Path, path: str) -> Iterator[tuple[str, int]]:

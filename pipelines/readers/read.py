@@ -14,6 +14,7 @@ How each kind of damage is caught, whatever the codec and container:
     giant record               all: `max_record_bytes` before it is held; columns: before decoding
     coded or cut body          http: the coding's own end; what is not coded is taken as it is
     foreign bytes              sniff: `unknown_format`, with what they seem to be
+    nothing at all             here: `empty_file`, dropped and no fault: writers leave such files
 
 FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 143-163 MB/s
 here and 191-203 there, WARC 535-840 and 810-940. For that it stops without a word at an empty
@@ -83,8 +84,19 @@ def _checked(
 
 
 def _items(root: Path, extent: Extent, account: ReadAccount, given: ReadOptions) -> Iterator[Item]:
-    if extent.end <= extent.start:
-        return
+    """All that is in the extent; one row for an extent that has nothing in it."""
+    nothing = True
+    for item in _found(root, extent, account, given) if extent.end > extent.start else ():
+        nothing = False
+        yield item
+    if nothing:
+        size = extent.end - extent.start
+        detail = f"{size} stored bytes hold no record" if size else "the file has 0 bytes"
+        at = Locator(extent.file, extent.start)
+        yield Loss(locator=at, reason="empty_file", detail=detail, kind="dropped")
+
+
+def _found(root: Path, extent: Extent, account: ReadAccount, given: ReadOptions) -> Iterator[Item]:
     with closing(open_file(root, extent.file)) as ranges:
         if given.format is None and _is_parquet(ranges):
             yield from read_parquet(ranges, extent, account, given)

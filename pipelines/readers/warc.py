@@ -17,7 +17,7 @@ from .http import head_end, headers_of
 from .stream import Stream
 from .warcrecord import make_item
 
-HEADER = re.compile(rb"WARC/\d\.\d+[ \t]*\r?\n[A-Za-z][A-Za-z-]*:")
+HEADER = re.compile(rb"WARC/\d\.\d+[ \t]*\r*\n[A-Za-z][A-Za-z-]*:")
 _OVERLAP = 96  # bytes in which a match of HEADER fits
 _HEAD = 1 << 20  # largest header block, bytes
 _DIGITS = re.compile(r"\d{1,18}")

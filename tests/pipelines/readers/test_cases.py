@@ -248,6 +248,28 @@ def test_case_12_line_ends_of_the_other_kind(make, container, codec, end):
 
 
 @pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("container", ["wet", "warc", "arc"])
+def test_case_12_line_ends_of_a_transfer_as_text(make, container, codec):
+    """CRCRLF, what a transfer as text makes of CRLF, in headers whose lengths are still right."""
+    box = CONTAINERS[container]
+    records = [box.record(make, n, end=b"\r\r\n") for n in (1, 2, 3)]
+    got = make.read(b"".join(box.file(make, records, codec, each=False)))
+    assert texts(got) == good(1, 2, 3)
+    assert got.losses == []
+
+
+@pytest.mark.parametrize("container", ["wet", "warc"])
+def test_case_12_whole_file_transferred_as_text_is_a_fault_for_each_record(make, container):
+    """Content has more bytes than its length says: nothing of it is as it was written."""
+    box = CONTAINERS[container]
+    lines = "one line\nand another\n\nof record {}\n"
+    records = [box.record(make, n, lines.format(n)) for n in (1, 2, 3)]
+    got = make.read(b"".join(box.file(make, records, "plain", each=False)).replace(b"\n", b"\r\n"))
+    assert texts(got) == []
+    assert got.reasons == ["bad_framing"] * 3
+
+
+@pytest.mark.parametrize("codec", CODECS)
 def test_case_12_in_jsonl_crlf_lines(make, codec):
     lines = [CONTAINERS["jsonl"].record(make, n).replace(b"\n", b"\r\n") for n in (1, 2)]
     assert texts(make.read(make.pack(b"".join(lines), codec))) == good(1, 2)

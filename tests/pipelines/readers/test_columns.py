@@ -122,5 +122,6 @@ def test_parquet_giant_value_shared_by_many_rows_is_not_copied(make, table):
     assert peak < 500_000_000  # expanded they are 4 GB
 
 
-def test_parquet_empty_table_and_no_groups_give_nothing(make, table):
-    assert make.read(table({"text": pa.array([], pa.string())})).items == []
+def test_parquet_empty_table_and_no_groups_are_a_row_and_no_fault(make, table):
+    got = make.read(table({"text": pa.array([], pa.string())}))
+    assert (got.records, got.reasons, got.losses[0].kind) == ([], ["empty_file"], "dropped")

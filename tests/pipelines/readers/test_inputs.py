@@ -14,6 +14,7 @@ import pytest
 import zstandard
 
 from gristmill.documents.errors import StopError, UsageError
+from gristmill.documents.records import Loss, Record
 from gristmill.pipelines.manifest import make_manifest
 from gristmill.pipelines.readers import (
     Extent,
@@ -102,8 +103,11 @@ def test_address_folder_glob_and_file(tree, memory, paths, found):
         memory.pipe(f"/d/{name}", LINES)
     memory.pipe("/d/empty", b"")
     files = expand(tree, paths)
-    assert files == [f"memory:///d/{n}" for n in found]
-    assert len(read(tree, plan_extents(tree, paths))) == 99 * len(found)
+    assert [f for f in files if f != "memory:///d/empty"] == [f"memory:///d/{n}" for n in found]
+    items = read(tree, plan_extents(tree, paths))
+    assert sum(isinstance(i, Record) for i in items) == 99 * len(found)
+    empty = [i for i in items if isinstance(i, Loss)]
+    assert [i.reason for i in empty] == ["empty_file"] * ("memory:///d/empty" in files)
 
 
 def test_address_file_reads_as_the_path_does(tree):

@@ -67,7 +67,8 @@ def test_whole_file_of_any_other_format_has_to_be_asked_for(make):
 def test_whole_files_that_are_parquet_or_empty(make):
     got = make.read(b"PAR1 is how this text starts", format="text")
     assert len(got.records) == 1
-    assert list(read_extent(make.root, Extent("data", 0, 0), ReadAccount(), format="text")) == []
+    (loss,) = read_extent(make.root, Extent("data", 0, 0), ReadAccount(), format="text")
+    assert (loss.reason, loss.kind) == ("empty_file", "dropped")
 
 
 @pytest.mark.parametrize("data", [bytes(range(256)) * 4, b"\x89PNG\r\n\x1a\n" + bytes(99)])

@@ -1,0 +1,96 @@
+"""Whole runs over odd inputs: they are in the books, in the exit code and in the report."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from gristmill.ledger.writer import connect
+
+RECIPE = """
+name: odd
+root: .
+sources:
+  pages: {paths: [PATHS], converter: main_text}
+shared: [exact_duplicates]
+"""
+# Read by every Python that starts with its folder on the path: one page goes round for ever.
+HANGING = """
+from gristmill.pipelines.convert import guard, main_text
+real = main_text.read_page
+def read_page(html, **options):
+    while "this page never ends" in html:
+        pass
+    return real(html, **options)
+main_text.read_page = read_page
+guard.CPU_SECONDS = 1
+"""
+
+
+def page(number: int, text: str) -> bytes:
+    body = (
+        f"<html><body><main><p>{text} {'and so on ' * 40}{number}</p></main></body></html>".encode()
+    )
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+    lines = (
+        "WARC/1.0",
+        "WARC-Type: response",
+        f"WARC-Record-ID: <urn:{number}>",
+        f"WARC-Target-URI: http://h.example/{number}",
+        "Content-Type: application/http; msgtype=response",
+        f"Content-Length: {len(head) + len(body)}",
+    )
+    return gzip.compress("\r\n".join(lines).encode() + b"\r\n\r\n" + head + body + b"\r\n\r\n")
+
+
+def ask(run: Path, sql: str) -> list[tuple]:
+    con = connect(run / "ledger.duckdb", read_only=True)
+    try:
+        return con.execute(sql).fetchall()
+    finally:
+        con.close()
+
+
+def recipe(folder: Path, paths: str) -> Path:
+    file = folder / "odd.yaml"
+    file.write_text(RECIPE.replace("PATHS", paths))
+    return file
+
+
+def test_run_page_that_hangs_is_killed_booked_and_reported(mill, tmp_path):
+    texts = ("a first page", "this page never ends", "a last page")
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(page(n, t) for n, t in enumerate(texts)))
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/sitecustomize.py").write_text(HANGING)
+    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+    out = tmp_path / "run"
+    done = mill.command(
+        "run", recipe(tmp_path, '"*.warc.gz"'), "--out", out, "--workers", 1,
+        env={"PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "pages" in done.stderr
+    rows = ask(out, "select reason, kind, detail, url from losses")
+    assert [(r[0], r[1], r[3]) for r in rows] == [("extract_hang", "fault", "http://h.example/1")]
+    assert "CPU time" in rows[0][2]
+    assert sum(pq.read_metadata(f).num_rows for f in (out / "documents").glob("*.parquet")) == 2
+    assert "extract_hang" in (out / "report.html").read_text()
+    why = mill.command("why", out, "http://h.example/1")
+    assert "extract_hang" in why.stderr
+
+
+def test_run_file_of_no_bytes_is_a_row_and_no_damage(mill, tmp_path):
+    (tmp_path / "a.warc.gz").write_bytes(page(1, "the only page"))
+    (tmp_path / "b.warc.gz").write_bytes(b"")
+    (tmp_path / "c.warc.gz").write_bytes(gzip.compress(b""))
+    out = tmp_path / "run"
+    done = mill.command("run", recipe(tmp_path, '"*.warc.gz"'), "--out", out, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    rows = ask(out, "select reason, kind, detail from losses order by detail")
+    assert [r[:2] for r in rows] == [("empty_file", "dropped")] * 2
+    assert "20 stored bytes" in rows[0][2]
+    assert "0 bytes" in rows[1][2]
+    assert mill.command("verify", out).returncode == 0
