@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .c4 import C4
+from .decontaminate import Decontaminate
 from .fineweb import FineWebQuality
 from .gopher_quality import GopherQuality
 from .gopher_repetition import GopherRepetition
@@ -15,13 +16,24 @@ from .url import Url
 
 STAGES: dict[str, type[Any]] = {
     stage.name: stage
-    for stage in (Url, Rights, Language, GopherQuality, GopherRepetition, C4, FineWebQuality, PII)
+    for stage in (
+        Url,
+        Rights,
+        Language,
+        GopherQuality,
+        GopherRepetition,
+        C4,
+        FineWebQuality,
+        PII,
+        Decontaminate,
+    )
 }
 
 __all__ = [
     "C4",
     "PII",
     "STAGES",
+    "Decontaminate",
     "FineWebQuality",
     "GopherQuality",
     "GopherRepetition",

@@ -87,9 +87,13 @@ def run_recipe(
 def _load_files(recipe: Recipe, say: Callable[[str], None]) -> None:
     """Read the lists that stages name; UsageError for one that is garbled."""
     stages = [stage for source in recipe.sources for stage in source.stages]
+    said: set[str] = set()
     for stage in [*stages, *recipe.shared]:
         for note in getattr(stage, "load", tuple)():
-            say(f"{stage.name}: {note}")
+            line = f"{stage.name}: {note}"
+            if line not in said:
+                say(line)
+            said.add(line)
 
 
 def _start_over(out: Path) -> None:

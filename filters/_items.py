@@ -1,0 +1,272 @@
+"""Evaluation items from JSONL files, and the index of their grams.
+
+A file is JSON objects, a line each, plain or `.gz` or `.zst`. What is looked for is the question:
+the first of `QUESTION` that an object has, unless the recipe names fields. Where that is shorter
+than `min_words`, the choices or the answer are added to it. An item that is still too short, or
+that consists of what many others hold, cannot be told from ordinary text: how many is said.
+
+Texts that three items or more share in 20 tokens or longer (an instruction, a passage) are left
+out of an item when enough is left: the question alone is then looked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..documents.errors import UsageError
+from ..documents.files import read_lines
+from ..documents.fingerprint import path_digest
+from ..documents.text import text_view
+from . import _kernels_items as kernels
+from ._characters import table
+
+QUESTION = ("question", "prompt", "problem", "query", "text", "input", "goal", "sentence")
+MORE = ("choices", "options", "endings", "answers", "answer", "target", "completion")
+_NAMES = ("id", "task_id", "question_id", "item_id", "qid", "uid", "_id", "name")
+COMMON = 10  # a gram of more items than this says nothing
+SHARED = 3  # items that share a passage
+PASSAGE = 20  # tokens of one
+
+
+class Item(NamedTuple):
+    """One item: the file's name, its id (or line), its text, and what may be added to it."""
+
+    file: str
+    name: str
+    text: str
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Grams of all items, as the kernels look them up."""
+
+    items: list[Item]
+    words: np.ndarray  # int64[items]: length; two characters without spaces are a word
+    sizes: np.ndarray  # int64[items]: tokens
+    own_grams: np.ndarray  # int64[items]
+    lookup: tuple[np.ndarray, np.ndarray, np.ndarray]  # of `_kernels_items.scan`
+    starts: np.ndarray  # int64[grams + 1] into the next two
+    of: np.ndarray  # int32: items with the gram
+    local: np.ndarray  # int32: its number in the item
+    judged: tuple[np.ndarray, ...]  # bases, weights, own, total_weight, total_own
+    notes: tuple[str, ...]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All strings of a value that are text: of choices `{"text": ..., "label": ...}` the text."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key in ("stem", "text"):
+            if key in value:
+                yield from _texts(value[key])
+                break
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _field(item: dict[str, Any], path: str) -> str:
+    value: Any = item
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return "\n".join(_texts(value))
+
+
+def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item]:
+    """The items of a file; UsageError names the line that is none, and the fields that it has."""
+    for number, line in read_lines(path, where):
+        place = f"{where}: {path}:{number}"
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{place}: not JSON ({error}); expected an object a line") from error
+        if not isinstance(item, dict):
+            raise UsageError(f"{place}: expected an object, found {type(item).__name__}")
+        found = [_field(item, name) for name in fields or QUESTION]
+        text = "\n".join(filter(None, found)) if fields else next(filter(None, found), "")
+        if not text.strip():
+            asked = "fields" if fields else "known fields"
+            has = ", ".join(sorted(item)[:12])
+            msg = (
+                f"{place}: none of the {asked} {', '.join(fields or QUESTION)} holds text; it has "
+            )
+            raise UsageError(f"{msg}{has or 'none'}; name them with `fields`")
+        name = next((str(item[key]) for key in _NAMES if item.get(key) not in (None, "")), "")
+        more = [] if fields else [_field(item, key) for key in MORE]
+        yield Item(path.name, name or f"line {number}", text, "\n".join(filter(None, more)))
+
+
+def load_index(
+    files: tuple[Path, ...], fields: tuple[str, ...], n: int, min_words: int, where: str
+) -> Index:
+    """Read once as long as the contents of the files stay."""
+    every = tuple(f for path in files for f in _below(path, where))
+    return _load(every, fields, n, min_words, where, tuple(path_digest(f) for f in every))
+
+
+def _below(path: Path, where: str) -> list[Path]:
+    if path.is_file():
+        return [path]
+    found = sorted(
+        p for p in path.rglob("*") if p.name.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst"))
+    )
+    if not found:
+        raise UsageError(f"{where}: {path}: no .jsonl, .jsonl.gz or .jsonl.zst in this folder")
+    return found
+
+
+@lru_cache(maxsize=2)
+def _load(
+    files: tuple[Path, ...],
+    fields: tuple[str, ...],
+    n: int,
+    min_words: int,
+    where: str,
+    _digests: tuple[str, ...],
+) -> Index:
+    items = [item for path in files for item in read_items(path, fields, where)]
+    hashes, free, ends = _tokens([item.text for item in items])
+    words = _words(free, ends)
+    for at in np.flatnonzero(words < min_words).tolist():
+        items[at] = items[at]._replace(text=f"{items[at].text}\n{items[at].more}")
+    hashes, free, ends = _tokens([item.text for item in items])
+    words = _words(free, ends)
+    seen: set[bytes] = set()
+    keep = []
+    short = 0
+    for at in range(len(items)):
+        own = hashes[ends[at] : ends[at + 1]].tobytes()
+        if words[at] < min_words or ends[at + 1] - ends[at] < n:
+            short += 1
+        elif own not in seen:
+            seen.add(own)
+            keep.append(at)
+    return _build(items, hashes, free, ends, np.array(keep, np.int64), n, min_words, short)
+
+
+def _tokens(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    view = text_view(pa.array(texts, pa.large_string()))
+    room = int(view.offsets[-1] - view.offsets[0]) if len(texts) else 0
+    out, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
+    ends = np.zeros(len(texts) + 1, np.int64)
+    size = kernels.tokens(view.data, view.offsets, table(), out, free, ends)
+    return out[:size], free[:size], ends
+
+
+def _words(free: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Length of each row in words; two characters of a script without spaces count as one."""
+    halves = np.concatenate([[0], np.cumsum(np.where(free, 1, 2))])
+    return np.asarray((halves[ends[1:]] - halves[ends[:-1]]) // 2, np.int64)
+
+
+def _without_passages(
+    df: np.ndarray, free: np.ndarray, size: int, n: int, min_words: int
+) -> np.ndarray:
+    """Which of an item's grams are looked for, bool; `df` of the gram at each token, 0: none."""
+    shared = np.zeros(size, bool)
+    grams = size - n + 1
+    edge = np.flatnonzero(np.diff(np.concatenate([[0], (df[:grams] >= SHARED), [0]])))
+    for start, stop in zip(edge[::2], edge[1::2], strict=True):
+        if stop - start + n - 1 >= PASSAGE:
+            shared[start : stop + n - 1] = True
+    left = ~shared
+    if int(np.where(free[left], 1, 2).sum()) // 2 < min_words:
+        left[:] = True
+    sums = np.concatenate([[0], np.cumsum(left)])
+    return np.asarray(sums[n:] - sums[:-n] == n)
+
+
+def _build(
+    items: list[Item],
+    hashes: np.ndarray,
+    free: np.ndarray,
+    ends: np.ndarray,
+    keep: np.ndarray,
+    n: int,
+    min_words: int,
+    short: int,
+) -> Index:
+    """The index over the items `keep`; see the module."""
+    all_grams = np.empty(len(hashes), np.uint64)
+    kernels.grams(hashes, ends, n, all_grams)
+    lists = [all_grams[ends[at] : ends[at + 1]] for at in keep]
+    distinct = [np.unique(g[: len(g) - n + 1]) for g in lists]
+    known, df = np.unique(np.concatenate([np.zeros(0, np.uint64), *distinct]), return_counts=True)
+    weight_of = [0] + [
+        (((len(keep) + 1) ** 64) // d**64).bit_length() - 1 if d <= COMMON else 0
+        for d in range(1, int(df.max(initial=0)) + 1)
+    ]
+    weights = np.array(weight_of, np.int64)  # 64 log2((items + 1) / df), in whole numbers
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    chosen, lengths, sizes = [], [], []
+    common = 0
+    for at, listed in zip(keep.tolist(), lists, strict=True):
+        number = np.searchsorted(known, listed[: len(listed) - n + 1])
+        alone = free[ends[at] : ends[at + 1]]
+        asked = _without_passages(df[number], alone, len(listed), n, min_words)
+        number = np.unique(number[asked])
+        number = number[df[number] <= COMMON]
+        if not len(number) or not weights[df[number]].any():
+            common += 1
+            continue
+        own = df[number] == df[number].min()
+        found.append((number, weights[df[number]], own))
+        chosen.append(at)
+        inside = np.zeros(len(listed), bool)
+        for start in np.flatnonzero(asked):
+            inside[start : start + n] = True
+        sizes.append(int(inside.sum()))
+        lengths.append(int(np.where(alone[inside], 1, 2).sum()) // 2)
+    bases = np.zeros(len(found) + 1, np.int64)
+    np.cumsum([len(number) for number, _, _ in found], out=bases[1:])
+    none = np.zeros(0, np.int64)
+    flat = np.concatenate([none, *(number for number, _, _ in found)])
+    heavy = np.concatenate([none, *(weight for _, weight, _ in found)])
+    mine = np.concatenate([none, *(own for _, _, own in found)]).astype(np.int64)
+    of = np.repeat(np.arange(len(found)), np.diff(bases))
+    order = np.argsort(flat, kind="stable")
+    starts = np.searchsorted(flat[order], np.arange(len(known) + 1)).astype(np.int64)
+    totals = [np.array([v[a:b].sum() for a, b in _pairs(bases)], np.int64) for v in (heavy, mine)]
+    notes = [f"{len(found):,} of {len(items):,} items are looked for"]
+    if short:
+        notes.append(f"{short:,} are shorter than {min_words} words, or than {n} tokens")
+    if len(keep) + short < len(items):
+        notes.append(f"{len(items) - short - len(keep):,} repeat another word for word")
+    if common:
+        notes.append(f"{common:,} consist of what more than {COMMON} others hold")
+    return Index(
+        items=[items[at] for at in chosen],
+        words=np.array(lengths, np.int64),
+        sizes=np.array(sizes, np.int64),
+        own_grams=totals[1],
+        lookup=_lookup(known, np.diff(starts) > 0),
+        starts=starts,
+        of=of[order].astype(np.int32),
+        local=(order - bases[of[order]]).astype(np.int32),
+        judged=(bases, heavy, mine, *totals),
+        notes=("; ".join(notes),),
+    )
+
+
+def _pairs(bases: np.ndarray) -> Iterator[tuple[int, int]]:
+    return zip(bases[:-1].tolist(), bases[1:].tolist(), strict=True)
+
+
+def _lookup(known: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bitmap, slots and numbers of the grams that are used: half full at most."""
+    count = max(1, int(used.sum()))
+    size = 1 << max(6, (2 * count - 1).bit_length())
+    slots, numbers = np.zeros(size, np.uint64), np.zeros(size, np.int32)
+    bitmap = np.zeros(max(1, size * 8 // 64), np.uint64)
+    kernels.enter(known, used, bitmap, slots, numbers)
+    return bitmap, slots, numbers

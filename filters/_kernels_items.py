@@ -1,0 +1,246 @@
+# mypy: ignore-errors
+"""Kernels that find stretches of evaluation items in texts; `decontaminate.py` states the rules.
+
+A token is a run of letters, digits and marks, ASCII in lower case; in scripts without spaces each
+character is one. A gram is `n` tokens in a row, as a polynomial of their hashes modulo 2^64 that
+rolls on from token to token, so that a text is read once whatever `n` is. Grams are first asked of
+a bitmap: most are in no item, and it stays in the cache where the table does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+SPACE_FREE, WORDLIKE = (
+    9,
+    5,
+)  # classes of `_characters`: UNSPACED; MARK, NUMBER, LETTER, LATIN above 4
+BASE = np.uint64(0x9E3779B97F4A7C15)
+AGAIN = 64  # tokens within which a gram that comes again is not told again
+
+
+@njit(cache=True, nogil=True)
+def _decode(data, i, end):
+    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
+    b = np.int64(data[i])
+    if b < 0x80:
+        return b, 1
+    if 0xC2 <= b < 0xE0:
+        more, cp = 1, b & 0x1F
+    elif 0xE0 <= b < 0xF0:
+        more, cp = 2, b & 0x0F
+    elif 0xF0 <= b < 0xF5:
+        more, cp = 3, b & 0x07
+    else:
+        return 0xFFFD, 1
+    if i + more >= end:
+        return 0xFFFD, 1
+    for t in range(1, more + 1):
+        c = np.int64(data[i + t])
+        if c & 0xC0 != 0x80:
+            return 0xFFFD, 1
+        cp = (cp << 6) | (c & 0x3F)
+    if cp > 0x10FFFF:
+        return 0xFFFD, 1
+    return cp, more + 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _mix(h):
+    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _token(data, i, end, table):
+    """The next token from `i` on: start, end, hash, and whether its script has no spaces."""
+    kind = 0
+    while i < end:
+        if data[i] < 0x80:
+            kind = table[data[i]]
+            size = 1
+        else:
+            cp, size = _decode(data, i, end)
+            kind = table[cp]
+        if kind >= WORDLIKE:
+            break
+        i += size
+    start = i
+    free = kind == SPACE_FREE
+    h = np.uint64(0xCBF29CE484222325)
+    while i < end:
+        if data[i] < 0x80:  # most bytes: nothing is decoded
+            kind = table[data[i]]
+            if kind < WORDLIKE or (free and i > start):
+                break
+            b = np.uint64(data[i])
+            if np.uint64(0x41) <= b <= np.uint64(0x5A):
+                b += np.uint64(32)
+            h = (h ^ b) * np.uint64(0x100000001B3)
+            i += 1
+            continue
+        cp, size = _decode(data, i, end)
+        kind = table[cp]
+        if kind < WORDLIKE:
+            break
+        if i > start and kind != WORDLIKE and (free or kind == SPACE_FREE):
+            break
+        for t in range(i, i + size):
+            h = (h ^ np.uint64(data[t])) * np.uint64(0x100000001B3)
+        i += size
+    return start, i, _mix(h), free
+
+
+@njit(cache=True, nogil=True)
+def tokens(data, offsets, table, out, free, ends):
+    """Hashes uint64 of all tokens, which are space-free, and int64[rows + 1] ends by row."""
+    n = 0
+    ends[0] = 0
+    for r in range(len(offsets) - 1):
+        i, end = offsets[r], offsets[r + 1]
+        while True:
+            start, i, h, alone = _token(data, i, end, table)
+            if start == i:
+                break
+            out[n], free[n] = h, alone
+            n += 1
+        ends[r + 1] = n
+    return n
+
+
+@njit(cache=True, nogil=True)
+def grams(hashes, ends, n, out):
+    """At each token the hash of the gram that starts there, 0 where its row has no `n` more."""
+    for r in range(len(ends) - 1):
+        for at in range(ends[r], ends[r + 1]):
+            out[at] = 0
+            if at + n <= ends[r + 1]:
+                h = np.uint64(0)
+                for t in range(n):
+                    h = h * BASE + hashes[at + t]
+                out[at] = _mix(h) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def enter(known, used, bitmap, slots, numbers):
+    """Enter the grams `known` uint64 that are `used` into an empty index; see `scan`."""
+    mask = np.uint64(len(slots) - 1)
+    bits = np.uint64(len(bitmap) * 64 - 1)
+    for number in range(len(known)):
+        if not used[number]:
+            continue
+        gram = known[number]
+        bit = (gram >> np.uint64(1)) & bits
+        bitmap[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+        at = (gram >> np.uint64(8)) & mask
+        while slots[at] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at], numbers[at] = gram, number
+
+
+@njit(cache=True, nogil=True)
+def scan(data, offsets, table, n, index, last, out):
+    """Grams of the texts that stand in items, in order; how many there are.
+
+    `index`: bitmap uint64, slots uint64 (0: free) and the gram of each int32. `last` int64[grams],
+    negative at first: where a gram was seen. `out`: row int64, token int64, gram int32, first and
+    last byte int64 in the row; more hits than `out` holds: call again with a fresh `last`.
+    """
+    bitmap, slots, numbers = index
+    rows, places, found, starts, stops = out
+    mask = np.uint64(len(slots) - 1)
+    bits = np.uint64(len(bitmap) * 64 - 1)
+    power = np.uint64(1)
+    for _ in range(n):
+        power *= BASE
+    ring = np.zeros(n, np.uint64)
+    begin = np.zeros(n, np.int64)
+    hits = 0
+    count = np.int64(0)  # tokens of all rows, with a gap between rows
+    for r in range(len(offsets) - 1):
+        i, end = offsets[r], offsets[r + 1]
+        h = np.uint64(0)
+        ring[:] = 0
+        seen = 0
+        slot = 0
+        count += AGAIN
+        while True:
+            start, i, key, _ = _token(data, i, end, table)
+            if start == i:
+                break
+            h = h * BASE + key - ring[slot] * power
+            ring[slot] = key
+            begin[slot] = start
+            slot = slot + 1 if slot + 1 < n else 0
+            seen += 1
+            count += 1
+            if seen < n:
+                continue
+            gram = _mix(h) | np.uint64(1)
+            bit = (gram >> np.uint64(1)) & bits
+            if not (bitmap[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
+                continue
+            at = (gram >> np.uint64(8)) & mask
+            while slots[at] != 0 and slots[at] != gram:
+                at = (at + np.uint64(1)) & mask
+            if slots[at] == 0:
+                continue
+            number = numbers[at]
+            if last[number] >= 0 and count - last[number] < AGAIN:
+                continue
+            last[number] = count
+            if hits < len(rows):
+                rows[hits], places[hits], found[hits] = r, seen - n, number
+                starts[hits], stops[hits] = begin[slot] - offsets[r], i - offsets[r]
+            hits += 1
+    return hits
+
+
+@njit(cache=True, nogil=True)
+def judge(groups, hits, items, counts, out):
+    """For each group of hits (one row, one item, by place) its best window.
+
+    `groups` int64[g + 1] bounds; `hits`: item int32, local int32 (the gram's number in its item),
+    token, first and last byte int64; `items`: tokens int64, needed int64 (thousandths), weights and
+    own (flat, by `bases`), totals of both. `out` int64[g, 5]: least of the two shares in
+    thousandths where it is enough (else 0), own grams there, first and last byte, last token.
+    """
+    which, local, places, starts, stops = hits
+    sizes, needed, bases, weights, own, total_weight, total_own = items
+    for g in range(len(groups) - 1):
+        a, z = groups[g], groups[g + 1]
+        out[g] = 0
+        k = which[a]
+        need = needed[k]
+        if (z - a) * 1000 < need * total_own[k]:
+            continue
+        base = bases[k]
+        reach = 2 * sizes[k] + 8 + AGAIN
+        counts[: bases[k + 1] - base] = 0
+        weight = np.int64(0)
+        mine = np.int64(0)
+        left = a
+        best = np.int64(-1)
+        for right in range(a, z):
+            at = local[right]
+            if counts[at] == 0:
+                weight += weights[base + at]
+                mine += own[base + at]
+            counts[at] += 1
+            while places[right] - places[left] > reach:
+                at = local[left]
+                counts[at] -= 1
+                if counts[at] == 0:
+                    weight -= weights[base + at]
+                    mine -= own[base + at]
+                left += 1
+            if mine * 1000 < need * total_own[k] or weight * 1000 < need * total_weight[k]:
+                continue
+            if weight > best:
+                best = weight
+                share = min(mine * 1000 // total_own[k], weight * 1000 // total_weight[k])
+                out[g, 0], out[g, 1] = share, mine
+                out[g, 2], out[g, 3], out[g, 4] = starts[left], stops[right], places[right]

@@ -1,0 +1,196 @@
+"""Drop texts that hold evaluation items, or cut the items out.
+
+Items come from JSONL files by path (`_items`), texts are compared with them by grams of `ngram`
+tokens. An item is found in a text when, within a stretch of twice its length, both are true:
+
+- the grams that only it holds (or that the fewest items hold) are there to a share of `need`;
+- and so are all its grams, each weighted by its inverse document frequency over the items.
+
+`need` falls with the item's length: all of an item up to `full_to` words, `share` of it from
+`long_from` words on, linearly between. So an item of nine words is found word for word, a long one
+also with changes, and an instruction or passage that items share flags none of them. The idea of
+IDF-weighted scores with a threshold by length is that of `decon` (Olmo 3, 2025); the two conditions
+and their exactness (whole numbers throughout) are ours. Case and punctuation do not count.
+
+What it cannot see: paraphrase, translation, and items shorter than `min_words`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ..documents.edits import Edits
+from ..documents.errors import UsageError
+from ..documents.files import as_paths, files_field
+from ..documents.stage import Evidence, Measured
+from ..documents.text import TextView, text_view
+from . import _kernels_items as kernels
+from ._characters import table
+from ._exact import check_counts, check_fractions, rational
+from ._items import Index, load_index
+
+SHOWN = 5  # items that evidence names
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decontaminate:
+    """Find evaluation items of JSONL files in texts: drop the text, or cut the passage.
+
+    Scores: `items` int32 (found), `words` int32 (of the longest), `share` int16 (thousandths of the
+    one best covered).
+    """
+
+    files: tuple[Path, ...] = files_field()  # .jsonl, plain or .gz or .zst, or folders of them
+    fields: tuple[str, ...] = ()  # those that make the item, dots for nested; empty: the question
+    policy: str = "drop"  # or "cut": the passage; or "keep": attributes alone
+    ngram: int = 5  # tokens
+    min_words: int = 8  # shorter items are not looked for
+    full_to: int = 12  # words: up to here all of an item must be there
+    long_from: int = 50  # words: from here on `share` of it
+    share: float = 0.5
+
+    name: ClassVar[str] = "decontaminate"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
+    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Check the fields; UsageError names the one that is wrong."""
+        check_counts(self, ("ngram", "min_words", "full_to", "long_from"))
+        check_fractions(self, ("share",))
+        object.__setattr__(self, "files", as_paths(self.files, f"{self.name}.files"))
+        fields = (self.fields,) if isinstance(self.fields, str) else tuple(self.fields)
+        object.__setattr__(self, "fields", fields)
+        if self.policy not in ("drop", "cut", "keep"):
+            msg = f"{self.name}.policy: found {self.policy!r}, expected drop, cut or keep"
+            raise UsageError(msg)
+        if not 2 <= self.ngram <= self.min_words:
+            msg = f"{self.name}.ngram: found {self.ngram}, expected 2 to min_words {self.min_words}"
+            raise UsageError(msg)
+        if not self.full_to < self.long_from or not self.share:
+            msg = f"{self.name}: expected full_to below long_from, and a share above 0"
+            raise UsageError(msg)
+        if not self.files:
+            msg = f"{self.name}.files: none; expected the JSONL files of evaluation items"
+            raise UsageError(msg)
+
+    def _index(self) -> Index:
+        where = f"{self.name}.files"
+        return load_index(self.files, self.fields, self.ngram, self.min_words, where)
+
+    def load(self) -> tuple[str, ...]:
+        """Read the items; UsageError for a garbled file; how many cannot be looked for."""
+        return self._index().notes
+
+    def needed(self, words: np.ndarray) -> np.ndarray:
+        """Thousandths of an item of so many words that must be there, int64."""
+        top, bottom = rational(self.share)
+        least = -(-1000 * top // bottom)
+        over = np.clip(words - self.full_to, 0, self.long_from - self.full_to)
+        return np.asarray(1000 - (1000 - least) * over // (self.long_from - self.full_to))
+
+    def measure(self, batch: pa.RecordBatch) -> Measured:
+        """Find items in each text."""
+        index = self._index()
+        view = text_view(batch.column("text"))
+        found = _find(view, index, self.ngram, self.needed(index.words))
+        rows, items, best = found
+        scores: dict[str, np.ndarray] = {
+            "items": np.bincount(rows, minlength=view.rows).astype(np.int32),
+            "words": np.zeros(view.rows, np.int32),
+            "share": np.zeros(view.rows, np.int16),
+        }
+        np.maximum.at(scores["words"], rows, index.words[items].astype(np.int32))
+        np.maximum.at(scores["share"], rows, best[:, 0].astype(np.int16))
+        distinct, first = np.unique(rows, return_index=True)
+        stops = np.append(first[1:], len(rows))[: len(first)]
+        notes = [_note(index, items[a:z], best[a:z]) for a, z in zip(first, stops, strict=True)]
+        edits = _passages(rows, best[:, 2:4]) if self.policy == "cut" else None
+        return Measured(scores, edits=edits, evidence=Evidence(distinct, notes))
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Drop texts with an item, where that is the policy."""
+        return ((scores["items"] > 0) & (self.policy == "drop")).astype(np.uint8)
+
+
+def _find(
+    view: TextView, index: Index, n: int, needed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 5]."""
+    room = 1024 + int(view.offsets[-1] - view.offsets[0]) // 128
+    grams = len(index.starts) - 1
+    while True:
+        out = (
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+            np.empty(room, np.int32),
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+        )
+        last = np.full(max(1, grams), -1, np.int64)
+        hits = kernels.scan(view.data, view.offsets, table(), n, index.lookup, last, out)
+        if hits <= room:
+            break
+        room = hits
+    rows, places, gram, starts, stops = (values[:hits] for values in out)
+    each = index.starts[gram + 1] - index.starts[gram]
+    hit = np.repeat(np.arange(hits), each)
+    nth = np.arange(len(hit)) - np.repeat(np.cumsum(each) - each, each)
+    posting = index.starts[gram[hit]] + nth
+    item = index.of[posting]
+    order = np.lexsort((places[hit], item, rows[hit]))
+    hit, item, posting = hit[order], item[order], posting[order]
+    change = np.flatnonzero((np.diff(rows[hit]) != 0) | (np.diff(item) != 0)) + 1
+    groups = np.concatenate([[0], change, [len(hit)]]) if len(hit) else np.zeros(1, np.int64)
+    judged = np.zeros((len(groups) - 1, 5), np.int64)
+    told = (item, index.local[posting], places[hit], starts[hit], stops[hit])
+    widest = int(np.diff(index.judged[0]).max(initial=1))
+    bases, weights, own, *totals = index.judged
+    about = (index.sizes, needed, bases, weights, own, *totals)
+    kernels.judge(groups.astype(np.int64), told, about, np.zeros(widest, np.int64), judged)
+    good = np.flatnonzero(judged[:, 0] > 0)
+    at = groups[good]
+    return rows[hit[at]], item[at].astype(np.int64), judged[good]
+
+
+def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:
+    """What `why` shows: the items found, the longest first."""
+    order = np.lexsort((items, -index.words[items]))[:SHOWN]
+    told: list[dict[str, Any]] = [
+        {
+            "file": index.items[items[i]].file,
+            "item": index.items[items[i]].name,
+            "words": int(index.words[items[i]]),
+            "own_grams": f"{best[i, 1]} of {index.own_grams[items[i]]}",
+            "share": int(best[i, 0]) / 1000,
+            "bytes": [int(best[i, 2]), int(best[i, 3])],
+        }
+        for i in order.tolist()
+    ]
+    return json.dumps({"found": len(items), "items": told}, ensure_ascii=False)
+
+
+def _passages(rows: np.ndarray, spans: np.ndarray) -> Edits:
+    """Cuts of all stretches, joined where they meet."""
+    order = np.lexsort((spans[:, 0], rows))
+    joined: list[list[int]] = []
+    for row, (start, stop) in zip(rows[order].tolist(), spans[order].tolist(), strict=True):
+        if joined and joined[-1][0] == row and start <= joined[-1][2]:
+            joined[-1][2] = max(joined[-1][2], stop)
+        else:
+            joined.append([row, start, stop])
+    made = np.array(joined, np.int64).reshape(-1, 3)
+    return Edits(
+        rows=made[:, 0].copy(),
+        starts=made[:, 1].copy(),
+        lengths=made[:, 2] - made[:, 1],
+        reasons=np.zeros(len(made), np.uint8),
+        reason_names=("evaluation_item",),
+    )

@@ -1,0 +1,252 @@
+"""Evaluation items in texts: found by length, named, not flagged by what items share."""
+
+# ruff: noqa: RUF001 - full-width marks are those of the script
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import time
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gristmill.documents.edits import apply_edits
+from gristmill.documents.errors import UsageError
+from gristmill.documents.fingerprint import measure_fingerprint
+from gristmill.documents.stage import checked_measure, checked_verdict
+from gristmill.filters import Decontaminate
+from gristmill.filters._characters import table
+from gristmill.filters._items import load_index
+
+WORDS = [f"{a}{b}{c}" for a in "bdklmnprst" for b in "aeiou" for c in "bdklmnprst"]
+
+
+def sentence(seed: int, size: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=size))
+
+
+def batch_of(texts) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.array(texts, pa.large_string())})
+
+
+def found(stage, text: str) -> list[dict]:
+    measured = checked_measure(stage, batch_of([text]))
+    return json.loads(measured.evidence.notes[0])["items"] if measured.evidence.notes else []
+
+
+@pytest.fixture(name="write")
+def write_fixture(tmp_path):
+    def write(items, name="items.jsonl"):
+        path = tmp_path / name
+        lines = [json.dumps(i if isinstance(i, dict) else {"question": i}) for i in items]
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("size", [8, 9, 10, 12, 13, 20, 49, 50, 51, 200])
+def test_planted_item_of_any_length_is_found_and_named(write, size):
+    items = [{"id": f"q{k}", "question": sentence(k, size)} for k in range(50)]
+    stage = Decontaminate(files=write(items))
+    plant = sentence(7, size).upper().replace(" ", ", ", 3)
+    text = f"{sentence(100, 300)}\n\n{plant}? {sentence(101, 300)}"
+    (note,) = found(stage, text)
+    assert (note["item"], note["file"], note["words"], note["share"]) == (
+        "q7",
+        "items.jsonl",
+        size,
+        1.0,
+    )
+    start, stop = note["bytes"]
+    assert text.encode()[start:stop].decode() == plant
+    scores = checked_measure(stage, batch_of([text, sentence(200, 900)])).scores
+    assert checked_verdict(stage, scores, 2).tolist() == [1, 0]
+
+
+def test_short_item_must_be_whole_and_long_one_may_be_changed(write):
+    short, long = sentence(1, 9), sentence(2, 80).split()
+    stage = Decontaminate(files=write([short, " ".join(long)]))
+    assert not found(stage, " ".join(short.split()[:8]))
+    for at in range(11, 80, 11):
+        long[at] = "other"
+    assert found(stage, " ".join(long))[0]["share"] >= 0.5
+    for at in range(5, 80, 11):
+        long[at] = "other"
+    assert not found(stage, " ".join(long))
+
+
+@pytest.mark.parametrize("items", [2, 3, 5, 40])
+def test_instruction_that_items_share_flags_none_alone(write, items):
+    shared = sentence(1000, 100)
+    rest = [sentence(k, 9) for k in range(items)]
+    others = [sentence(k, 30) for k in range(500, 700)]
+    stage = Decontaminate(files=write([f"{shared}\n{r}" for r in rest] + others))
+    assert not found(stage, f"{sentence(50, 50)} {shared} {sentence(51, 50)}")
+    (note,) = found(stage, f"{shared} {rest[1]} {sentence(52, 20)}")
+    assert note["item"] == "line 2"
+    if items >= 3:  # then it is known to be shared, and the question alone is looked for
+        assert found(stage, f"{sentence(53, 30)} {rest[1]} {sentence(52, 20)}")[0]["words"] == 9
+
+
+def test_parts_far_apart_are_no_item(write):
+    item = sentence(1, 12).split()
+    stage = Decontaminate(files=write([" ".join(item)]))
+    filler = sentence(2, 400)
+    assert not found(stage, f"{' '.join(item[:8])} {filler} {' '.join(item[4:])}")
+    assert found(stage, f"{filler} {' '.join(item)} {filler}")
+
+
+def test_short_question_takes_its_choices_and_placeholders_are_not_looked_for(write):
+    choices = [{"text": sentence(k, 4), "label": "A"} for k in range(3)]
+    items = [
+        {"question": {"stem": "Which of these?", "choices": choices}},
+        {"question": "Which of these?", "choices": [sentence(9, 4), sentence(8, 4)]},
+        {"question": "question", "choices": ["a", "b"]},
+    ]
+    stage = Decontaminate(files=write(items))
+    assert stage.load() == (
+        "1 of 3 items are looked for; 2 are shorter than 8 words, or than 5 tokens",
+    )
+    assert not found(stage, "Which of these? " * 30 + "question a b")
+    assert found(stage, f"Which of these?\n{sentence(9, 4)}\n{sentence(8, 4)}")
+
+
+def test_scripts_without_spaces_count_two_characters_a_word(write):
+    item = "某农场有十二头牛和三十只羊请问一共有多少条腿"
+    stage = Decontaminate(files=write([item]))
+    assert found(stage, f"今天的天气很好。{item}？我们走吧。")[0]["words"] == len(item) // 2
+    assert not found(stage, "今天的天气很好，我们去公园散步吧，一共有三十只羊。")
+
+
+def test_passage_is_cut_and_the_rest_stays(write):
+    one, two = sentence(1, 12), sentence(2, 12)
+    stage = Decontaminate(files=write([one, two]), policy="cut")
+    batch = batch_of([f"é {one} 字 {two}. end", "nothing", f"{one}"])
+    measured = checked_measure(stage, batch)
+    left = apply_edits(batch.column("text"), measured.edits).to_pylist()
+    assert left == ["é  字 . end", "nothing", ""]
+    assert checked_verdict(stage, measured.scores, 3).tolist() == [0, 0, 0]
+    assert checked_measure(stage, batch.slice(1, 0)).edits is not None
+
+
+def test_files_count_by_digest_and_fields_can_be_named(write, tmp_path):
+    items = [{"uid": 5, "deep": {"q": sentence(1, 6)}, "a": sentence(2, 6), "question": "no"}]
+    path = write(items)
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    stage = Decontaminate(files=path, fields=("deep.q", "a"))
+    assert found(stage, f"{sentence(1, 6)}\n{sentence(2, 6)}")[0]["item"] == "5"
+    again = Decontaminate(files=packed, fields=("deep.q", "a"))
+    assert found(again, f"{sentence(1, 6)}\n{sentence(2, 6)}")[0]["file"] == "packed.jsonl.gz"
+    assert measure_fingerprint(stage) != measure_fingerprint(again)  # other bytes
+    before = measure_fingerprint(stage)
+    write([*items, {"deep": {"q": "x"}}])
+    assert measure_fingerprint(stage) != before
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"", "is empty"),
+        (b'{"question": "a"}\n{"question"', r"items.jsonl:2: not JSON"),
+        (b"[1, 2]\n", r"items.jsonl:1: expected an object, found list"),
+        (b'{"frage": "x", "id": 1}\n', r"items.jsonl:1: none of the known fields .*frage, id"),
+        (b'{"question": 3}\n', "holds text"),
+        (b"\xff\xfe{}\n", "not UTF-8"),
+        (b"PK\x03\x04\x00\x00\n", "NUL byte"),
+        (b"[" * 100_000 + b"\n", "not JSON"),
+    ],
+)
+def test_bad_item_file_is_an_error_that_names_the_line(tmp_path, raw, said):
+    (tmp_path / "items.jsonl").write_bytes(raw)
+    with pytest.raises(UsageError, match=rf"decontaminate.files: .*{said}"):
+        Decontaminate(files=tmp_path / "items.jsonl").load()
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "expected the JSONL files"),
+        ({"files": "nowhere"}, "no file or folder nowhere"),
+        ({"files": ".", "policy": "mask"}, "found 'mask', expected drop, cut or keep"),
+        ({"files": ".", "ngram": 9}, "found 9, expected 2 to min_words 8"),
+        ({"files": ".", "full_to": 50}, "expected full_to below long_from"),
+        ({"files": ".", "share": 1.5}, "decontaminate.share"),
+    ],
+)
+def test_wrong_fields_are_named(fields, said):
+    with pytest.raises(UsageError, match=said):
+        Decontaminate(**fields)
+
+
+def test_folder_without_items_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"no \.jsonl"):
+        Decontaminate(files=tmp_path).load()
+
+
+def test_items_that_cannot_be_told_find_nothing(write):
+    stage = Decontaminate(files=write(["too short", "also too short"]))
+    assert "0 of 2 items" in stage.load()[0]
+    assert not found(stage, "too short also too short " * 20)
+    assert checked_measure(stage, batch_of([])).scores["items"].shape == (0,)
+
+
+def test_large_text_of_items_alone_takes_linear_time(write):
+    items = [sentence(k, 20) for k in range(30)]
+    stage = Decontaminate(files=write(items))
+    text = " ".join(items) + " "
+
+    def seconds(times: int) -> float:
+        batch = batch_of([text * times])
+        start = time.process_time()
+        measured = checked_measure(stage, batch)
+        assert measured.scores["items"].tolist() == [30]
+        return time.process_time() - start
+
+    seconds(1)
+    assert seconds(800) < 10 * seconds(200) + 0.05
+
+
+FEW = ("alpha", "beta", "gamma", "Delta", "é", "42", "字", "ไ", "e\u0301", "x_y", "-")
+few_words = st.lists(st.sampled_from(FEW), max_size=40).map(" ".join)
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(few_words, min_size=1, max_size=8),
+    st.lists(few_words, max_size=3),
+    st.integers(2, 4),
+    st.data(),
+)
+def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n, data):
+    twin = naive("naive_decontaminate")
+    items = [item for item in items if item.strip()] or ["alpha"]
+    path = tmp_path_factory.mktemp("twin") / "items.jsonl"
+    path.write_text("".join(json.dumps({"question": i}) + "\n" for i in items))
+    options = {"ngram": n, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
+    stage = Decontaminate(files=path, **options)
+    index = load_index((path,), (), n, 4, "x")
+    known = twin.index(items, n, 4, table())
+    lines = [int(item.name.removeprefix("line ")) - 1 for item in index.items]
+    assert lines == [place for place, *_ in known]
+    assert index.words.tolist() == [words for _, words, *_ in known]
+    assert index.sizes.tolist() == [size for *_, size, _ in known]
+    plants = data.draw(st.lists(st.sampled_from([*items, *more]), max_size=5)) if more else items
+    texts = [None, " ".join(plants), *more]
+    batch = batch_of(texts)
+    low = data.draw(st.integers(0, 2))
+    measured = checked_measure(stage, batch.slice(low))
+    notes = dict(zip(measured.evidence.rows.tolist(), measured.evidence.notes, strict=True))
+    for row, text in enumerate(texts[low:]):
+        wanted = twin.find(text or "", known, n, lambda w: int(stage.needed(w)), table())
+        told = json.loads(notes[row])["items"] if row in notes else []
+        assert measured.scores["items"][row] == len(wanted)
+        for note in told:
+            share, own, start, stop = wanted[int(note["item"].removeprefix("line ")) - 1]
+            assert note["own_grams"].split()[0] == str(own)
+            assert (note["share"], note["bytes"]) == (share / 1000, [start, stop])
