@@ -11,6 +11,7 @@ from .gopher_quality import GopherQuality
 from .gopher_repetition import GopherRepetition
 from .language import Language
 from .pii import PII
+from .quality import Quality
 from .rights import Rights
 from .url import Url
 
@@ -24,6 +25,7 @@ STAGES: dict[str, type[Any]] = {
         GopherRepetition,
         C4,
         FineWebQuality,
+        Quality,
         PII,
         Decontaminate,
     )
@@ -38,6 +40,7 @@ __all__ = [
     "GopherQuality",
     "GopherRepetition",
     "Language",
+    "Quality",
     "Rights",
     "Url",
 ]

@@ -1,0 +1,198 @@
+"""Quality: what classifiers say of a text, as attributes; a recipe decides what to drop.
+
+Heads are models with a card (`_cards`): a fastText `.ftz` or `.bin` (`fasttext`), or a folder with
+an ONNX or a sentence-transformers model (`_encoders`). Those that ship with the project are called
+by name (`heads: [edu, know]`), others by path (`models: [mine.ftz]`; a head's name is its file's).
+
+A head of degrees gives a score (the expected value of its labels), the probability that the card's
+calibration makes of it, and a bucket from 0 to 19 by the card's frozen cut points. `bucket` is the
+best over all heads, for each finds what the others miss (Nemotron-CC, Su et al. 2024, section 2.2:
+three classifiers, maximum of 20 buckets). A head of kinds gives the likeliest label.
+
+fastText heads share one pass over the text and their scores are the same bits on any CPU, so that
+no document changes its bucket from one machine to another. The libraries behind the other two
+promise no such thing: their probabilities are rounded to 1/4096, which hides last bits but for
+ties. Both models and cards bear on the fingerprint by digest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ..documents.errors import UsageError, did_you_mean
+from ..documents.files import FILES, as_paths, files_field
+from ..documents.stage import Measured
+from ._cards import BUCKETS, Card, card_path, read_card
+from ._encoders import Encoder, encoder, is_encoder
+from ._exact import check_counts, first_true
+from .fasttext import Bank, Model, bank, load
+
+SHIPPED = Path(__file__).with_name("models")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def shipped() -> dict[str, Path]:
+    """Heads that come with the project, by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.ftz"))}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heads:
+    """Models ready to be asked together, with their cards."""
+
+    names: tuple[str, ...]
+    cards: tuple[Card, ...]
+    fast: Bank
+    fast_at: tuple[int, ...]  # which of the heads `fast` holds, in its order
+    slow: Mapping[int, Encoder]  # the others
+
+    def probabilities(self, text: pa.Array | pa.ChunkedArray) -> list[np.ndarray]:
+        """float32[rows, labels] of each head, in the order of `names`."""
+        found = dict(zip(self.fast_at, self.fast.probabilities(text), strict=True))
+        for at, model in self.slow.items():
+            found[at] = model.probabilities(text)
+        return [found[at] for at in range(len(self.names))]
+
+
+def read_heads(models: tuple[Path, ...]) -> Heads:
+    """Read models and cards; UsageError names the file and what is wrong. Kept in memory."""
+    stats = [(p, *_seen(p), *_seen(card_path(p))) for p in models]
+    return _read(tuple(stats))
+
+
+def _seen(path: Path) -> tuple[int, int]:
+    if not path.exists():
+        return (0, 0)
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=4)
+def _read(stats: tuple[tuple[Path, int, int, int, int], ...]) -> Heads:
+    fast: dict[int, Model] = {}
+    slow: dict[int, Encoder] = {}
+    cards = []
+    for at, (path, *_) in enumerate(stats):
+        if is_encoder(path):
+            slow[at] = encoder(path, card_path(path))
+        else:
+            fast[at] = load(path)
+        labels = slow[at].labels if at in slow else fast[at].labels
+        cards.append(read_card(path, labels))
+    names = tuple(path.stem for path, *_ in stats)
+    return Heads(names, tuple(cards), bank(list(fast.values())), tuple(fast), slow)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quality:
+    """Score texts by heads; drop those whose best bucket is below `min_bucket` (0: none).
+
+    Scores, for a head of degrees: `<head>_score` and `<head>_probability` float32, `<head>_bucket`
+    uint8; for a head of kinds: `<head>` its label (S) and `<head>_probability`; and `bucket` uint8,
+    the best of all heads of degrees.
+    """
+
+    heads: tuple[str, ...] = ()  # shipped, by name
+    models: tuple[Path, ...] = files_field()  # others: .ftz, .bin or a folder, card beside it
+    min_bucket: int = 0  # of 20
+    drop_labels: tuple[str, ...] = ()  # `head: label`, of heads of kinds
+    cards: tuple[Path, ...] = field(default=(), init=False, metadata={FILES: True})
+
+    name: ClassVar[str] = "quality"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "low_bucket", "label")
+    verdict_fields: ClassVar[frozenset[str]] = frozenset({"min_bucket", "drop_labels"})
+
+    def __post_init__(self) -> None:
+        """Check the fields and find the models; UsageError names what is wrong."""
+        check_counts(self, ("min_bucket",))
+        if self.min_bucket >= BUCKETS:
+            msg = f"{self.name}.min_bucket: found {self.min_bucket}, expected 0 to {BUCKETS - 1}"
+            raise UsageError(msg)
+        heads = (self.heads,) if isinstance(self.heads, str) else tuple(self.heads)
+        for head in heads:
+            if head not in shipped():
+                msg = f"{self.name}.heads: no head {head!r} ships"
+                raise UsageError(msg + did_you_mean(head, shipped()))
+        models = as_paths(self.models, f"{self.name}.models")
+        models = (*(shipped()[h] for h in heads), *models)
+        models = tuple(dict.fromkeys(models))
+        if not models:
+            msg = f"{self.name}: no head named{did_you_mean('', shipped())}"
+            raise UsageError(msg)
+        names = [path.stem for path in models]
+        for path in models:
+            if not _NAME.fullmatch(path.stem) or names.count(path.stem) > 1:
+                msg = (
+                    f"{self.name}.models: {path}: a head is called by its file, {path.stem!r}: "
+                    "expected a name of its own, of a-z, 0-9 and _"
+                )
+                raise UsageError(msg)
+        object.__setattr__(self, "heads", heads)
+        object.__setattr__(self, "models", models)
+        object.__setattr__(self, "cards", tuple(p for m in models if (p := card_path(m)).exists()))
+        drops = (self.drop_labels,) if isinstance(self.drop_labels, str) else self.drop_labels
+        object.__setattr__(self, "drop_labels", tuple(drops))
+
+    def load(self) -> tuple[str, ...]:
+        """Read models and cards; UsageError for a wrong one; what they are."""
+        found = read_heads(self.models)
+        if self.min_bucket and all(card.values is None for card in found.cards):
+            msg = f"{self.name}.min_bucket: no head gives a bucket: {', '.join(found.names)}"
+            raise UsageError(msg)
+        for entry in self.drop_labels:
+            head, _, label = entry.partition(":")
+            kinds = {
+                n: c.labels
+                for n, c in zip(found.names, found.cards, strict=True)
+                if c.values is None
+            }
+            if head.strip() not in kinds or label.strip() not in kinds[head.strip()]:
+                known = [f"{n}: {label}" for n, labels in kinds.items() for label in labels]
+                msg = f"{self.name}.drop_labels: no {entry!r}{did_you_mean(entry, known)}"
+                raise UsageError(msg)
+        return tuple(
+            f"{name}: {len(card.labels)} {'kinds' if card.values is None else 'degrees'}"
+            for name, card in zip(found.names, found.cards, strict=True)
+        )
+
+    def measure(self, batch: pa.RecordBatch) -> Measured:
+        """Ask every head of every text."""
+        found = read_heads(self.models)
+        text = batch.column("text")
+        scores: dict[str, np.ndarray] = {}
+        best = np.zeros(batch.num_rows, np.uint8)
+        every = zip(found.names, found.cards, found.probabilities(text), strict=True)
+        for name, card, probabilities in every:
+            if card.values is None:
+                labels = np.array([label.encode("ascii") for label in card.labels])
+                at = probabilities.argmax(axis=1)
+                scores[name] = labels[at]
+                scores[f"{name}_probability"] = np.take_along_axis(probabilities, at[:, None], 1)[
+                    :, 0
+                ]
+                continue
+            score = card.score(probabilities)
+            bucket = card.bucket(score)
+            scores[f"{name}_score"] = score.astype(np.float32)
+            scores[f"{name}_probability"] = card.calibrated(score)
+            scores[f"{name}_bucket"] = bucket
+            best = np.maximum(best, bucket)
+        return Measured({**scores, "bucket": best})
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Drop what no head puts in `min_bucket` or above, and the labels of `drop_labels`."""
+        low = scores["bucket"] < self.min_bucket
+        label = np.zeros(len(low), bool)
+        for entry in self.drop_labels:
+            head, _, which = (part.strip() for part in entry.partition(":"))
+            label |= scores[head] == which.encode()
+        return first_true({1: low, 2: label}, len(low))

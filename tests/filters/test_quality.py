@@ -1,0 +1,184 @@
+"""The quality stage: scores, buckets and labels by cards; what a card or a model may not be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gristmill.documents.errors import FormatError, UsageError
+from gristmill.documents.fingerprint import measure_fingerprint, verdict_fingerprint
+from gristmill.documents.stage import checked_measure, checked_verdict
+from gristmill.filters import Quality
+from gristmill.filters._cards import model_sha256
+from gristmill.filters.fasttext import load
+from gristmill.pipelines.registry import build
+
+CUTS = [round(0.45 + 0.01 * k, 2) for k in range(19)]  # .45 to .63
+
+
+def batch_of(*texts: str) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.array(texts, pa.large_string())})
+
+
+@pytest.fixture
+def head(tmp_path, small):
+    """Write a model and its card; returns the model's path. Other arguments change the card."""
+
+    def write(name: str = "edu", model: dict | None = None, **card):
+        path = tmp_path / f"{name}.bin"
+        path.write_bytes(small(**(model or {})))
+        full = {
+            "format": 1,
+            "labels": ["b", "a"],
+            "expectation": {"a": 0, "b": 1},
+            "cut_points": CUTS,
+            "calibration": [[0.0, 0.1], [0.5, 0.3], [1.0, 0.9]],
+            "model_sha256": model_sha256(path),
+        } | card
+        path.with_suffix(".json").write_text(json.dumps(full))
+        return path
+
+    return write
+
+
+def test_quality_scores_are_those_of_the_card(head) -> None:
+    path = head()
+    texts = ("", "river", "river river river", "nothing known here")
+    stage = Quality(models=(path,), min_bucket=12)
+    scores = checked_measure(stage, batch_of(*texts)).scores
+    chance = load(path).probabilities(pa.array(texts))[:, 1].astype(np.float64)
+    assert scores["edu_score"].tolist() == chance.astype(np.float32).tolist()
+    wanted = [sum(p >= cut for cut in CUTS) for p in chance]
+    assert scores["edu_bucket"].tolist() == scores["bucket"].tolist() == wanted
+    assert set(wanted) - {0, 19}
+    expected = np.interp(chance, [0, 0.5, 1], [0.1, 0.3, 0.9])
+    assert scores["edu_probability"] == pytest.approx(expected, abs=1e-6)
+    codes = checked_verdict(stage, scores, len(texts))
+    assert codes.tolist() == [int(b < 12) for b in wanted]
+    assert {str(v.dtype) for v in scores.values()} == {"float32", "uint8"}
+
+
+def test_quality_bucket_is_the_best_of_all_heads(head) -> None:
+    rows = -np.arange(18).reshape(-1, 3) / 10
+    models = (head("edu"), head("know", model={"rows": rows}))
+    scores = checked_measure(Quality(models=models), batch_of("", "river", "x y")).scores
+    assert (scores["edu_bucket"] != scores["know_bucket"]).any()
+    best = np.maximum(scores["edu_bucket"], scores["know_bucket"])
+    assert scores["bucket"].tolist() == best.tolist()
+
+
+def test_quality_head_of_kinds_names_the_likeliest(head) -> None:
+    kinds = {"expectation": None, "cut_points": None, "calibration": None}
+    stage = Quality(models=(head("format", **kinds), head()), drop_labels=("format: b",))
+    assert stage.load() == ("format: 2 kinds", "edu: 2 degrees")
+    scores = checked_measure(stage, batch_of("", "river")).scores
+    assert scores["format"].tolist() == [b"b", b"b"]
+    assert (scores["format_probability"] > 0.5).all()
+    assert checked_verdict(stage, scores, 2).tolist() == [2, 2]
+    empty = checked_measure(stage, batch_of()).scores
+    assert empty["format"].dtype == scores["format"].dtype
+
+
+def test_quality_only_kinds_give_no_bucket(head) -> None:
+    path = head("format", expectation=None)
+    with pytest.raises(UsageError, match="no head gives a bucket: format"):
+        Quality(models=(path,), min_bucket=1).load()
+    with pytest.raises(UsageError, match=r"no 'format: c'; did you mean 'format: [ab]'"):
+        Quality(models=(path,), drop_labels=("format: c",)).load()
+
+
+def test_quality_score_on_a_cut_point_is_above_it(head) -> None:
+    from gristmill.filters._cards import read_card
+
+    card = read_card(head(), ("a", "b"))
+    assert card.bucket(np.array([0.4499, 0.45, 0.46, 0.63, 9.0])).tolist() == [0, 1, 2, 19, 19]
+    assert card.calibrated(np.array([-1.0, 0.25, 2.0])) == pytest.approx([0.1, 0.2, 0.9])
+    assert card.score(np.array([[0.25, 0.75]], np.float32)).tolist() == [0.75]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"labels": ["a", "c"]}, r"labels \[a, c\] \(2\) are not those of edu.bin: \[a, b\] \(2\)"),
+        ({"labels": None}, "labels None are not those"),
+        ({"model_sha256": "00"}, "made for a model of sha256 00, and edu.bin has"),
+        ({"expectation": {"a": 1}}, "expectation: expected a number for each"),
+        ({"expectation": {"a": 1, "b": "x"}}, "expectation: expected numbers"),
+        ({"cut_points": CUTS[:-1]}, "cut_points: expected 19 increasing"),
+        ({"cut_points": CUTS[::-1]}, "cut_points: expected 19 increasing"),
+        ({"cut_points": [*CUTS[:-1], float("nan")]}, "not finite"),
+        ({"calibration": [[0, 0.1]]}, "calibration: expected two or more"),
+        ({"calibration": [[0, 0.1], [0, 0.2]]}, "calibration: expected two or more"),
+        ({"calibration": [[0, 0.1], [1, 1.2]]}, "calibration: expected two or more"),
+        ({"calibration": [0, 1]}, "calibration: expected two or more"),
+    ],
+)
+def test_card_that_does_not_fit_named(head, change, says) -> None:
+    stage = Quality(models=(head(**change),))
+    with pytest.raises(UsageError, match=says):
+        stage.load()
+
+
+def test_card_of_another_format_or_missing_named(head) -> None:
+    path = head(format=2)
+    with pytest.raises(FormatError, match="card format 2; this version reads 1"):
+        Quality(models=(path,)).load()
+    path.with_suffix(".json").write_text("[]")
+    with pytest.raises(UsageError, match="expected an object"):
+        Quality(models=(path,)).load()
+    path.with_suffix(".json").unlink()
+    with pytest.raises(UsageError, match="needs a card beside it"):
+        Quality(models=(path,)).load()
+
+
+def test_card_labels_of_kinds_are_short_ascii(head) -> None:
+    path = head("format", expectation=None)
+    with pytest.raises(UsageError, match="labels"):
+        from gristmill.filters._cards import read_card
+
+        read_card(path, ("a", "naïf"))
+
+
+def test_quality_wrong_fields_named(head, tmp_path) -> None:
+    path = head()
+    with pytest.raises(UsageError, match="no head named"):
+        Quality()
+    with pytest.raises(UsageError, match="no head 'edv' ships"):
+        Quality(heads=("edv",))
+    with pytest.raises(UsageError, match="min_bucket: found 20, expected 0 to 19"):
+        Quality(models=(path,), min_bucket=20)
+    with pytest.raises(UsageError, match="a head is called by its file, 'My Head'"):
+        Quality(models=(head("My Head"),))
+    (tmp_path / "twice").mkdir()
+    (tmp_path / "twice" / "edu.ftz").write_bytes(path.read_bytes())
+    with pytest.raises(UsageError, match="a name of its own"):
+        Quality(models=(path, tmp_path / "twice" / "edu.ftz"))
+    with pytest.raises(UsageError, match=r"expected model.onnx and tokenizer.json"):
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        (tmp_path / "folder.json").write_text('{"labels": ["a"]}')
+        Quality(models=(folder,)).load()
+
+
+def test_quality_of_a_damaged_model_names_file_and_byte(head) -> None:
+    path = head()
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(UsageError, match=r"edu.bin: truncated: the output matrix takes 24 bytes"):
+        Quality(models=(path,)).load()
+
+
+def test_quality_fingerprints_follow_model_and_card(head, tmp_path) -> None:
+    path = head()
+    before = Quality(models=(path,))
+    moved = build(Quality, {"models": ["edu.bin"]}, "recipe", path.parent)
+    assert measure_fingerprint(moved) == measure_fingerprint(before)
+    stricter = Quality(models=(path,), min_bucket=9)
+    assert measure_fingerprint(stricter) == measure_fingerprint(before)
+    assert verdict_fingerprint(stricter) != verdict_fingerprint(before)
+    was = measure_fingerprint(before)
+    head(cut_points=[c + 0.001 for c in CUTS])
+    assert measure_fingerprint(Quality(models=(path,))) != was
+    assert Quality(models=(path,)).load() == ("edu: 2 degrees",)
