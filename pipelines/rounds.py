@@ -61,8 +61,9 @@ class ScatterStep(Step):
         return partitions(run, left)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """The attributes of the shard."""
-        return run.store.digests(attributes(self.after.name, key))
+        """The attributes of the shard, and those with its quality."""
+        names = [attributes(p.name, key) for p in (self.after, *_judging(run, self.through, key))]
+        return run.store.digests(*dict.fromkeys(names))
 
     def fingerprint(self, run: Run, key: str) -> str:
         """Stage, source priority, partitions."""
@@ -74,14 +75,29 @@ class ScatterStep(Step):
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Rows of the documents that are left."""
         (name,) = self.outputs(run, key)
-        documents = _surveyed(run, self.use, self.after, key)
+        documents = _surveyed(run, self.use, self.after, self.through, key)
         rows = self.use.stage.scatter(documents)
         write_run(paths[name], rows, self.count(run))
         facts.bytes = rows.nbytes
         return {name: {"documents": documents.num_rows, "rows": rows.num_rows}}
 
 
-def _surveyed(run: Run, use: GlobalUse, after: Pass, shard: str) -> pa.Table:
+def _judging(run: Run, through: list[Pass], shard: str) -> list[Pass]:
+    """The pass that judged quality last, if any did."""
+    source = run.shards[shard].source
+    return [p for p in through if any(s.name == "quality" for s in p.stages[source])][-1:]
+
+
+def _quality(run: Run, through: list[Pass], shard: str, rows: np.ndarray) -> np.ndarray:
+    """Frozen bucket of each row, int32; -1, the lowest, where no head has judged."""
+    for judged in _judging(run, through, shard):
+        path = run.store.path(attributes(judged.name, shard))
+        bucket = pq.read_table(path, columns=["quality.bucket"]).column(0).combine_chunks()
+        return bucket.cast(pa.int32()).fill_null(-1).to_numpy()[rows]
+    return np.full(len(rows), -1, np.int32)
+
+
+def _surveyed(run: Run, use: GlobalUse, after: Pass, through: list[Pass], shard: str) -> pa.Table:
     """KEY, RANK and the survey's scores of the documents that are left after a pass."""
     file = pq.ParquetFile(run.store.path(attributes(after.name, shard)))
     about = next(
@@ -98,7 +114,7 @@ def _surveyed(run: Run, use: GlobalUse, after: Pass, shard: str) -> pa.Table:
         "id": rows.column("id"),
         "row": pa.array(left.astype(np.uint32)),
         "priority": pa.array(np.full(number, priority, np.uint16)),
-        "quality": pa.array(np.full(number, -1, np.int32)),  # no head has judged: the lowest
+        "quality": pa.array(_quality(run, through, shard, left)),
         "bytes": pa.array(rows.column("bytes").to_numpy().astype(np.uint32)),
     }
     for name, (dtype, shape) in about["scores"].items():

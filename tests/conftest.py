@@ -44,6 +44,12 @@ def naive_fixture():
 
 
 @pytest.fixture(scope="session")
+def small_model():
+    """`small_model(number=, kept=, rows=, args=)`: bytes of a fastText model that knows `river`."""
+    return load_naive("naive_fasttext").model_bytes
+
+
+@pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real data sets, or skip: they are not part of the repository."""
     root = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))

@@ -24,12 +24,12 @@ def batch_of(*texts: str) -> pa.RecordBatch:
 
 
 @pytest.fixture
-def head(tmp_path, small):
+def head(tmp_path, small_model):
     """Write a model and its card; returns the model's path. Other arguments change the card."""
 
     def write(name: str = "edu", model: dict | None = None, **card):
         path = tmp_path / f"{name}.bin"
-        path.write_bytes(small(**(model or {})))
+        path.write_bytes(small_model(**(model or {})))
         full = {
             "format": 1,
             "labels": ["b", "a"],

@@ -35,8 +35,8 @@ def refusal(path) -> str:
     return str(caught.value)
 
 
-def test_model_by_hand_scores_as_by_hand(saved, small, column) -> None:
-    model = load(saved(small()))
+def test_model_by_hand_scores_as_by_hand(saved, small_model, column) -> None:
+    model = load(saved(small_model()))
     assert model.labels == ("a", "b")
     got = model.probabilities(column(["", "river"]))
     # "": the row of "</s>" alone, (0, .1, .2): logits 0 and .3.
@@ -44,17 +44,17 @@ def test_model_by_hand_scores_as_by_hand(saved, small, column) -> None:
     assert got.dtype == np.float32
 
 
-def test_model_truncated_anywhere_is_refused(saved, small) -> None:
-    raw = small(kept=[(3, 0), (1, 1)])
+def test_model_truncated_anywhere_is_refused(saved, small_model) -> None:
+    raw = small_model(kept=[(3, 0), (1, 1)])
     for size in range(len(raw)):
         message = refusal(saved(raw[:size]))
         assert "truncated" in message or "begins with" in message or "empty" in message
     assert "Copy the model again" in refusal(saved(raw[:-1]))
 
 
-def test_model_with_a_byte_changed_is_refused_or_read(saved, small, column) -> None:
+def test_model_with_a_byte_changed_is_refused_or_read(saved, small_model, column) -> None:
     """No flipped byte crashes the process or takes memory that the file could not fill."""
-    raw = small(kept=[(3, 0), (1, 1)])
+    raw = small_model(kept=[(3, 0), (1, 1)])
     draw = np.random.default_rng(1)
     for at in range(len(raw)):
         for value in (255, int(draw.integers(0, 255))):
@@ -85,10 +85,10 @@ def test_model_with_a_byte_changed_is_refused_or_read(saved, small, column) -> N
         ({"rows": np.full((6, DIM), np.nan)}, "row 0 of the input matrix is not finite"),
     ],
 )
-def test_file_that_is_no_model_named_with_the_cure(saved, small, raw, says) -> None:
+def test_file_that_is_no_model_named_with_the_cure(saved, small_model, raw, says) -> None:
     if isinstance(raw, dict):
         more = raw.pop("more", b"")
-        raw = small(**raw) + more
+        raw = small_model(**raw) + more
     assert says in refusal(saved(raw))
 
 
@@ -111,13 +111,13 @@ def test_quantized_model_truncated_is_refused(kind, model_file, saved) -> None:
         assert "truncated" in refusal(saved(raw[:size])) or size < 4
 
 
-def test_format_11_has_no_subwords(saved, small) -> None:
-    old = parse(saved(small(number=11, args={"maxn": 3, "minn": 2})))
-    assert (old.maxn, parse(saved(small(args={"maxn": 3}), "b.bin")).maxn) == (0, 3)
+def test_format_11_has_no_subwords(saved, small_model) -> None:
+    old = parse(saved(small_model(number=11, args={"maxn": 3, "minn": 2})))
+    assert (old.maxn, parse(saved(small_model(args={"maxn": 3}), "b.bin")).maxn) == (0, 3)
 
 
-def test_document_of_100_mb_is_scored(saved, small, column) -> None:
-    model = load(saved(small(args={"minn": 2, "maxn": 3})))
+def test_document_of_100_mb_is_scored(saved, small_model, column) -> None:
+    model = load(saved(small_model(args={"minn": 2, "maxn": 3})))
     text = b"river bank " * (100_000_000 // 11)
     long, short = model.probabilities(column([text, b"river bank " * 1000]))
     assert long == pytest.approx(short, abs=1e-3)
@@ -125,9 +125,9 @@ def test_document_of_100_mb_is_scored(saved, small, column) -> None:
     assert np.isfinite(one_word).all()
 
 
-def test_probabilities_same_bytes_on_a_cpu_without_vectors(saved, small) -> None:
+def test_probabilities_same_bytes_on_a_cpu_without_vectors(saved, small_model) -> None:
     """Compiled for a plain CPU and for this one: no last bit may differ."""
-    path = saved(small(args={"minn": 2, "maxn": 3}))
+    path = saved(small_model(args={"minn": 2, "maxn": 3}))
     code = (
         "import sys, pyarrow as pa; from gristmill.filters.fasttext import load;"
         "texts = [' '.join(f'w{i * k % 97} river' for i in range(k)) for k in range(40)];"
