@@ -78,37 +78,45 @@ def decode_frames(stored: Stored, account: ReadAccount) -> Iterator[Event]:
     """Every frame of the extent in order, damage as `Fault`."""
     at = stored.start
     while at < stored.end:
-        after = stored.skip_nuls(at)
-        account.padding += after - at
-        at = after
-        if at >= stored.end:
-            return
-        end, reason = frame_end(stored, at) if starts(stored, at) else (at, "corrupt_member")
-        if not reason and skippable(bytes(stored.view(at, 4))):
-            account.padding += end - at
-            at = end
-            continue
-        yield Open(at)
-        detail = {"": "", "truncated_stream": "the zstd frame has no end"}.get(
-            reason, "no sound zstd frame where one should start"
-        )
-        if starts(stored, at):
-            broken = yield from _proven_frame(stored, at, end if end > at else stored.end)
-            # A broken frame beats a cut one only when another frame follows.
-            if broken and reason != "truncated_stream":
-                reason, detail = "corrupt_member", broken
-        if not reason:
-            account.members += end - at
-            yield CLOSE
-        else:
-            trusted = end > at and reason == "corrupt_member"  # headers sound, contents not
-            if not (trusted and (end == stored.end or starts(stored, end))):
-                end = find_frame(stored, at + 4)
-            if end < stored.end:
-                reason = "corrupt_member"
-            account.damaged += end - at
-            yield Fault(reason, detail, at)
-        at = end
+        stored.keep()  # a frame is walked, then proven if it is large, then decoded
+        try:
+            at = yield from _decode_frame(stored, at, account)
+        finally:
+            stored.let_go()
+
+
+def _decode_frame(stored: Stored, at: int, account: ReadAccount) -> Generator[Event, None, int]:
+    """The frame at `at` and padding before it; returns where it ends."""
+    after = stored.skip_nuls(at)
+    account.padding += after - at
+    at = after
+    if at >= stored.end:
+        return at
+    end, reason = frame_end(stored, at) if starts(stored, at) else (at, "corrupt_member")
+    if not reason and skippable(bytes(stored.view(at, 4))):
+        account.padding += end - at
+        return end
+    yield Open(at)
+    detail = {"": "", "truncated_stream": "the zstd frame has no end"}.get(
+        reason, "no sound zstd frame where one should start"
+    )
+    if starts(stored, at):
+        broken = yield from _proven_frame(stored, at, end if end > at else stored.end)
+        # A broken frame beats a cut one only when another frame follows.
+        if broken and reason != "truncated_stream":
+            reason, detail = "corrupt_member", broken
+    if not reason:
+        account.members += end - at
+        yield CLOSE
+    else:
+        trusted = end > at and reason == "corrupt_member"  # headers sound, contents not
+        if not (trusted and (end == stored.end or starts(stored, end))):
+            end = find_frame(stored, at + 4)
+        if end < stored.end:
+            reason = "corrupt_member"
+        account.damaged += end - at
+        yield Fault(reason, detail, at)
+    return end
 
 
 def _proven_frame(stored: Stored, at: int, end: int) -> Generator[Event, None, str]:

@@ -140,7 +140,11 @@ def decode_members(stored: Stored, codec: Codec, account: ReadAccount) -> Iterat
             yield Fault("corrupt_member", detail, at)
             at = following
             continue
-        end, reason, detail = yield from _proven_member(stored, codec, at, begun)
+        stored.keep()
+        try:
+            end, reason, detail = yield from _proven_member(stored, codec, at, begun)
+        finally:
+            stored.let_go()
         if not reason:
             account.members += end - at
             yield CLOSE

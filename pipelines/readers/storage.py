@@ -28,6 +28,7 @@ from ...documents.errors import StopError, UsageError
 
 _T = TypeVar("_T")
 ATTEMPTS = 5
+_GAP = 1 << 20  # bytes between two reads that are fetched too, so that what is kept is one stretch
 PAUSE = 0.2  # seconds before the second attempt, doubled before each further one
 _MD5 = re.compile(r'"?[0-9a-f]{32}(?:-\d+)?"?')  # of the content, or of its parts
 _HASHED = frozenset({"s3", "s3a", "gs", "gcs"})  # stores whose etag is such a digest
@@ -50,6 +51,7 @@ class Ranges(Protocol):
 
     size: int  # bytes of the whole file
     sequential: int  # most bytes that are worth one request while reads follow each other
+    far: bool  # a second read costs as much as the first
 
     def read(self, at: int, size: int) -> bytes:
         """Bytes [at, at + size); fewer only behind the end. StopError when storage fails."""
@@ -153,6 +155,7 @@ class Local:
     """A file on a mounted file system."""
 
     sequential = 1 << 20
+    far = False
 
     def __init__(self, path: Path | IO[bytes]) -> None:
         self._file = path.open("rb", buffering=0) if isinstance(path, Path) else path
@@ -193,6 +196,7 @@ class Remote:
         self.size = self._stat.size
         if address.startswith(("http://", "https://")) and not persist(address, self._ranged):
             self._copy = persist(address, self._fetch)
+        self.far = self._copy is None
 
     def _ranged(self) -> bool:
         """Whether the server serves ranges; one that does not answers with the whole body."""
@@ -244,6 +248,45 @@ class Remote:
             if stat_file(Path(), self._address) != self._stat:
                 msg = f"{self._address}: was changed while it was read; give the command again"
                 raise StopError(msg)
+
+
+class Kept:
+    """One stretch of a far file in a temporary file, so that it can be read again; grows by reads.
+
+    Where the disk is full the rest is fetched again.
+    """
+
+    def __init__(self, ranges: Ranges, at: int, data: bytes | memoryview) -> None:
+        self._ranges = ranges
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - `close` ends it
+        self._start = at
+        self._size = 0
+        self._keep(data)
+
+    def _keep(self, data: bytes | memoryview) -> None:
+        with contextlib.suppress(OSError):
+            self._size += os.pwrite(self._file.fileno(), data, self._size)
+
+    def read(self, at: int, size: int) -> bytes:
+        """See `Ranges`."""
+        begin = at - self._start
+        gap = begin - self._size
+        if begin < 0 or gap > _GAP:
+            return self._ranges.read(at, size)
+        if gap > 0:  # who walks headers leaps over a block
+            more = self._ranges.read(at - gap, gap + size)
+            self._keep(more)
+            return more[gap:]
+        held = os.pread(self._file.fileno(), min(size, self._size - begin), begin)
+        if len(held) == size:
+            return held
+        more = self._ranges.read(at + len(held), size - len(held))
+        self._keep(more)
+        return held + more
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
 
 class RangeFile(io.RawIOBase):

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...documents.errors import StopError
-from .storage import Ranges
+from .storage import Kept, Ranges
 
 CHUNK = 1 << 20  # most bytes that one event carries
 HOLD = 256 << 10
@@ -82,6 +82,8 @@ class Stored:
         self._view = memoryview(b"")  # the window
         self._at = 0  # where it starts
         self._want = _CACHE
+        self._keeping = False
+        self._kept: Kept | None = None
 
     def view(self, at: int, size: int) -> memoryview:
         """Bytes [at, at + size), shorter only at the end of the extent."""
@@ -92,6 +94,8 @@ class Stored:
             if begin < 0 or begin + size > held:
                 follows = held and 0 <= begin <= held
                 self._want = min(2 * self._want, self._ranges.sequential) if follows else _CACHE
+                if self._keeping and self._kept is None and held:
+                    self._kept = Kept(self._ranges, self._at, self._view)
                 window = self.outside(at, min(max(size, self._want, _CACHE), self.end - at))
                 self._view = memoryview(window)
                 self._at = at
@@ -100,7 +104,7 @@ class Stored:
 
     def outside(self, at: int, size: int) -> bytes:
         """Bytes anywhere in the file, past the cache; StopError when it is shorter than planned."""
-        data = self._ranges.read(at, size)
+        data = (self._kept or self._ranges).read(at, size)
         if len(data) < size and at + len(data) < self.end:
             msg = (
                 f"{self.name}: ends at byte {at + len(data)}, and {self.end} bytes were planned: "
@@ -108,6 +112,17 @@ class Stored:
             )
             raise StopError(msg)
         return data
+
+    def keep(self) -> None:
+        """The member that starts in the window is read more than once: fetch it once."""
+        self._keeping = self._ranges.far
+
+    def let_go(self) -> None:
+        """What was kept is not needed any more."""
+        self._keeping = False
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def find(self, magic: bytes, at: int) -> int:
         """The next `magic` at or after `at`, or -1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import threading
 from contextlib import contextmanager
 from functools import partial
@@ -256,3 +257,31 @@ def test_manifest_of_addresses_plans_again_what_changed(tree, memory, tmp_path):
     assert {e.file for s in second for e in s.extents} == {
         f"memory:///d/{n}.jsonl" for n in ("a", "b", "c", "copy")
     }
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "bzip2", "xz"])
+def test_large_member_of_an_object_is_fetched_once(make, memory, tmp_path, monkeypatch, codec):
+    """It is decoded twice, to its checksum first; a range of it is paid for once."""
+    monkeypatch.setattr(storage.Remote, "sequential", 1 << 20)
+    chance = random.Random(5)
+    lines = [
+        b'{"id": "r%d", "text": "%s"}\n' % (n, chance.randbytes(900).hex().encode())
+        for n in range(4_000)
+    ]
+    data = make.pack(b"".join(lines[:3_900]), codec) + make.pack(b"".join(lines[3_900:]), codec)
+    memory.pipe("/d/a", data)
+    asked = []
+    fetch = storage.Remote._range
+
+    def counted(self, at, size):
+        asked.append((at, size))
+        return fetch(self, at, size)
+
+    monkeypatch.setattr(storage.Remote, "_range", counted)
+    account = ReadAccount()
+    got = [
+        i.identity for i in read_extent(tmp_path, Extent("memory:///d/a", 0, len(data)), account)
+    ]
+    assert got == [f"r{n}" for n in range(4_000)]
+    assert len(asked) > 3
+    assert sum(size for _, size in asked) < 1.01 * len(data) + (1 << 20)
