@@ -35,8 +35,9 @@ def expand(root: Path, paths: Sequence[str]) -> list[str]:
     """Files that `paths` name, sorted, each once; a file of 0 bytes is one of them, for the books.
 
     An empty list means that all is there but without a byte: the caller's to refuse. Folders are
-    read to the bottom, without names that start with a dot. UsageError names a path that does not
-    exist, a pattern that matches nothing, or one that leaves the root.
+    read to the bottom, links to folders followed, without names that start with a dot. UsageError
+    names a path that does not exist, a pattern that matches nothing, one that leaves the root, a
+    folder that may not be read, and what is no file: a pipe, a device, a link to nothing.
     """
     found: dict[str, int] = {}
     base = root.resolve()
@@ -118,10 +119,13 @@ def _listed(base: Path, file: str) -> Iterator[tuple[str, int]]:
     def ask(entry: tuple[int, str]) -> Stat:
         number, name = entry
         try:
-            return stat_file(base, name)
-        except FileNotFoundError as error:
+            found = stat_file(base, name)
+            if not is_address(name) and not (base / name).is_file():
+                raise FileNotFoundError
+        except OSError as error:
             msg = f"{file}, line {number}: {name!r} is not there; a list names single files"
             raise UsageError(msg) from error
+        return found
 
     with ThreadPoolExecutor(_ASKED) as pool:
         for (_, name), stat in zip(names, pool.map(ask, names), strict=True):
@@ -134,7 +138,7 @@ def _lines(base: Path, file: str) -> list[str]:
     try:
         if data.startswith(b"\x1f\x8b"):
             data = gzip.decompress(data)
-        return data.decode().splitlines()
+        return data.decode("utf-8-sig").splitlines()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         msg = f"{file}: cannot be read as a list of paths: {error}"
         raise UsageError(msg) from error
@@ -158,7 +162,13 @@ def _relative(base: Path, path: str) -> str:
 def _matches(base: Path, path: str) -> Iterator[str]:
     path = _relative(base, path)
     target = base / path
-    if target.exists():
+    try:
+        there = target.exists() or target.is_symlink()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        msg = f"path {path[:200]!r} cannot be looked up: {why}"
+        raise UsageError(msg) from error
+    if there:
         yield from _files(base, target)
         return
     if not _GLOB.search(path):
@@ -174,17 +184,37 @@ def _matches(base: Path, path: str) -> Iterator[str]:
 
 
 def _files(base: Path, target: Path) -> Iterator[str]:
+    name = target.relative_to(base).as_posix()
     if target.is_dir():
-        for folder, names, files in os.walk(target, followlinks=False):
-            names[:] = sorted(n for n in names if not n.startswith("."))
-            for name in sorted(files):
-                if not name.startswith("."):
-                    yield from _files(base, Path(folder) / name)
-    elif target.is_file():
-        name = target.relative_to(base).as_posix()
-        try:
-            name.encode()
-        except UnicodeEncodeError as error:
-            msg = f"the file name {name!r} is not UTF-8: rename it"
-            raise UsageError(msg) from error
-        yield name
+        yield from _below(base, target, ())
+        return
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        msg = f"the file name {name!r} is not UTF-8: rename it"
+        raise UsageError(msg) from error
+    if not target.is_file():
+        what = (
+            "a link that leads nowhere" if target.is_symlink() else "no file but a pipe or device"
+        )
+        raise UsageError(f"{name!r} is {what}: mend it, remove it, or name the files beside it")
+    yield name
+
+
+def _below(base: Path, folder: Path, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    """All files below `folder`. A link back to one `above` ends there: that one is read."""
+    about = folder.stat()
+    here = about.st_dev, about.st_ino
+    if here in above:
+        return
+    try:
+        names = sorted(n for n in os.listdir(folder) if not n.startswith("."))  # noqa: PTH208 - names
+    except OSError as error:
+        name = folder.relative_to(base).as_posix()
+        raise UsageError(f"folder {name!r} cannot be read: {error.strerror}") from error
+    for name in names:
+        entry = folder / name
+        if entry.is_dir():
+            yield from _below(base, entry, (*above, here))
+        else:
+            yield from _files(base, entry)

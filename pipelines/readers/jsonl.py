@@ -59,10 +59,16 @@ def frame_jsonl(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
         else:
             item = parse_line(line, locator, options)
         last = not line.endswith(b"\n")
-        if last and isinstance(item, Loss) and item.reason in {"bad_json", "invalid_utf8"}:
+        if last and isinstance(item, Loss) and _is_cut(item):
             item = Loss(locator=locator, reason="truncated_stream", detail=item.detail)
         stream.at = end
         yield stream.position, item
+
+
+def _is_cut(loss: Loss) -> bool:
+    """Whether a last line without its end lacks something; a whole value and more do not."""
+    wrong = loss.reason in {"bad_json", "invalid_utf8"}
+    return wrong and not loss.detail.startswith("Extra data")
 
 
 def _too_large(stream: Stream, start: int) -> Framed:

@@ -163,7 +163,7 @@ def _unknown(stream: Stream) -> Framed:
     """Pass over a stream of no known kind up to the next fault or the end."""
     start = stream.position
     where = stream.locate(start)
-    detail = foreign(stream.buf[stream.at : stream.at + 64])
+    detail = foreign(stream.buf[stream.at : stream.at + PROBE])
     while True:
         stream.at = len(stream.buf)
         if not stream.fill(1):

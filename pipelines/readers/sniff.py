@@ -19,7 +19,19 @@ _FOREIGN = (
     (b"%PDF", "a PDF"),
     (b"\x04\x22\x4d\x18", "lz4: compress it with zstd"),
     (b"ARROW1", "an Arrow file: write it as Parquet"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"),
+    (b"Rar!\x1a\x07", "a RAR archive: unpack it"),
 )
+# What is foreign only inside a codec: files are packed once.
+_PACKED = (
+    (b"\x1f\x8b\x08", "gzip inside a compressed file: unpack it once"),
+    (b"\x28\xb5\x2f\xfd", "zstd inside a compressed file: unpack it once"),
+    (b"\xfd7zXZ\0", "xz inside a compressed file: unpack it once"),
+    (b"BZh", "bzip2 inside a compressed file: unpack it once"),
+    (b"PAR1", "Parquet inside a compressed file: unpack it, Parquet is compressed in itself"),
+)
+_ARCHIVES = tuple(m for m, _ in _FOREIGN if m[:2] not in {b"\xff\xfe", b"\xfe\xff"})
+_TAR = slice(257, 262)  # where a tar archive says so
 
 
 def codec_of(stored: Stored) -> Codec | str:
@@ -52,6 +64,8 @@ def kind_of(head: bytes) -> str | None:
         return "warc"
     if start.startswith(b"filedesc:") or arc.starts(start):
         return "arc"
+    if head.startswith(_ARCHIVES) or head[_TAR] == b"ustar":
+        return None  # lines of what it holds may look like records, the rest of it does not
     if not start or start[:1] in {b"{", b"["}:  # empty so far: blank lines
         return "jsonl"
     if b"\n{" in head:  # the first line may be damaged
@@ -64,7 +78,9 @@ def kind_of(head: bytes) -> str | None:
 
 def foreign(head: bytes) -> str:
     """What an unknown stream seems to be, for the books."""
-    for magic, name in _FOREIGN:
+    if head[_TAR] == b"ustar":
+        return "a tar archive: unpack it"
+    for magic, name in (*_FOREIGN, *_PACKED):
         if head.startswith(magic):
             return name
     if head.lstrip()[:1] == b"<":

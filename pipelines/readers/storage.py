@@ -149,6 +149,9 @@ def open_file(root: Path, file: str) -> Ranges:
     except FileNotFoundError as error:
         msg = f"{file}: is not there any more; give the same command again to plan without it"
         raise StopError(msg) from error
+    except OSError as error:  # may not be read, a folder by now, too many open files
+        msg = f"{file}: cannot be opened: {error.strerror or error}; try again when it can be"
+        raise StopError(msg) from error
 
 
 class Local:

@@ -20,7 +20,7 @@ from .warcrecord import make_item
 HEADER = re.compile(rb"WARC/\d\.\d+[ \t]*\r*\n[A-Za-z][A-Za-z-]*:")
 _OVERLAP = 96  # bytes in which a match of HEADER fits
 _HEAD = 1 << 20  # largest header block, bytes
-_DIGITS = re.compile(r"\d{1,18}")
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 Framed = tuple[int, Record | Loss | Skip]  # (position behind the item, item)
 

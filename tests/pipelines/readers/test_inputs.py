@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
+import lzma
+import os
 import random
+import tarfile
 import threading
+import zipfile
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -285,3 +293,116 @@ def test_large_member_of_an_object_is_fetched_once(make, memory, tmp_path, monke
     assert got == [f"r{n}" for n in range(4_000)]
     assert len(asked) > 3
     assert sum(size for _, size in asked) < 1.01 * len(data) + (1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("make_it", "said"),
+    [
+        (os.mkfifo, "no file but a pipe or device"),
+        (lambda p: p.symlink_to("nowhere"), "a link that leads nowhere"),
+        (lambda p: p.symlink_to(p.name), "a link that leads nowhere"),
+    ],
+)
+def test_what_is_no_file_is_named_wherever_it_is_met(tree, make_it, said):
+    make_it(tree / "b/odd")
+    (tree / "x.paths").write_text("a.jsonl\nb/odd\n")
+    for paths in (["b"], ["b/odd"], ["b/*"], ["**/*"]):
+        with pytest.raises(UsageError, match=f"'b/odd' is {said}"):
+            expand(tree, paths)
+    with pytest.raises(UsageError, match=r"line 2: 'b/odd' is not there"):
+        expand(tree, ["x.paths"])
+
+
+def test_links_to_folders_are_followed_and_loops_end(tree):
+    (tree / "far").symlink_to(tree / "b")
+    (tree / "b/up").symlink_to("..")
+    found = expand(tree, ["."])
+    assert found[:3] == ["a.jsonl", "b/1.jsonl", "b/2.jsonl"]
+    assert {"far/1.jsonl", "far/2.jsonl"} <= set(found)
+
+
+def test_folder_in_a_list_and_mark_at_its_start(tree):
+    (tree / "x.paths").write_bytes(b"\xef\xbb\xbfa.jsonl\n")
+    assert expand(tree, ["x.paths"]) == ["a.jsonl"]
+    (tree / "x.paths").write_bytes(b"b\n")
+    with pytest.raises(UsageError, match="a list names single files"):
+        expand(tree, ["x.paths"])
+
+
+def test_path_that_no_file_system_takes_is_wrong_use(tree):
+    for path in ("a" * 5_000, "a\0b"):
+        with pytest.raises(UsageError, match=r"path|no file"):
+            expand(tree, [path])
+
+
+def test_folder_and_file_that_may_not_be_read_are_named(tree, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.Local, "__init__", refuse)
+        with pytest.raises(StopError, match=r"a\.jsonl: cannot be opened: Permission denied"):
+            list(read_extent(tree, Extent("a.jsonl", 0, 5), ReadAccount()))
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(UsageError, match="folder 'b' cannot be read: Permission denied"):
+        expand(tree, ["b"])
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "a#b", "a?b", "a*b", "a[1]", "a%20b", "'\"", "ü", "-x", "~x", "a:b", "{x}"]
+)
+def test_name_of_odd_letters_is_a_name(tree, name):
+    (tree / name).write_bytes(LINES)
+    (tree / "x.paths").write_text(f"{name}\n")
+    for paths in ([name], ["x.paths"]):
+        assert expand(tree, paths) == [name]
+        assert len(read(tree, plan_extents(tree, paths))) == 99
+
+
+def tarred(data: bytes) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        about = tarfile.TarInfo("a.jsonl")
+        about.size = len(data)
+        archive.addfile(about, io.BytesIO(data))
+    return out.getvalue()
+
+
+def zipped(data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:  # stored: the lines stand in it as they are
+        archive.writestr("a.jsonl", data)
+    return out.getvalue()
+
+
+def columns(data: bytes) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"text": data.decode().splitlines()}), out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd", "bzip2", "xz"])
+@pytest.mark.parametrize(
+    ("pack", "said"),
+    [
+        (tarred, "a tar archive"),
+        (zipped, "a ZIP archive"),
+        (gzip.compress, "gzip inside"),
+        (zstandard.compress, "zstd inside"),
+        (bz2.compress, "bzip2 inside"),
+        (lzma.compress, "xz inside"),
+        (columns, "Parquet inside"),
+    ],
+)
+def test_archives_and_twice_packed_files_are_one_fault_that_says_so(make, pack, said, codec):
+    if codec == "plain" and said.endswith("inside"):
+        return  # packed once
+    got = make.read(make.pack(pack(LINES), codec))
+    assert (got.records, got.reasons) == ([], ["unknown_format"])
+    assert said in got.losses[0].detail
+
+
+def test_last_line_with_more_behind_its_value_is_not_called_cut(make):
+    assert make.read(LINES.replace(b"\n", b"\r")).reasons == ["bad_json"]
+    assert make.read(b'{"text": "a"}{"text": "b"}').reasons == ["bad_json"]
+    assert make.read(b'{"text": "a"}\n{"text": "b').reasons == ["truncated_stream"]
