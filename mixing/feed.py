@@ -14,15 +14,21 @@ there or not: the token after a cut is fetched as the label of the last one befo
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import numpy as np
 
 from ..documents.errors import DamagedError, StopError, UsageError
 from .plan import Plan
+from .remote import is_address
 from .shards import TokenShard
+
+if TYPE_CHECKING:
+    from .remote import Store
 
 IGNORE: Final = -100  # a label without a target, as PyTorch's cross entropy has it
 PROVENANCE: Final = (
@@ -55,15 +61,29 @@ class TokenFeed:
 
     `verify`: "first" checks plan arrays now and each token extent at its first touch, "all"
     checks every extent of every shard now, "off" trusts them. Safe in threads and after a fork.
+    Either folder may be an address (`s3://...`) when `cache` names a folder on a local disk;
+    what comes from a store is always checked.
     """
 
     def __init__(
-        self, plan_folder: Path | str, tokens_folder: Path | str, verify: Verify = "first"
+        self,
+        plan_folder: Path | str,
+        tokens_folder: Path | str,
+        verify: Verify = "first",
+        *,
+        cache: Path | str | None = None,
     ) -> None:
         if verify not in {"first", "all", "off"}:
             raise UsageError(f"verify: found {verify!r}; expected 'first', 'all' or 'off'")
-        self.plan = Plan.open(plan_folder, verify=verify != "off")
-        self.tokens_folder = Path(tokens_folder)
+        self.cache = cache
+        self.plan = Plan.open(_local_plan(plan_folder, cache), verify=verify != "off")
+        self._store: Store | None = None
+        if is_address(tokens_folder):
+            from .remote import Store
+
+            verify = "first" if verify == "off" else verify
+            self._store = Store(str(tokens_folder), cache)
+        self.tokens_folder = tokens_folder if self._store else Path(tokens_folder)
         self.verify: Verify = verify
         self.pad_id: int = self.plan.content["pad_id"]
         self._shards: dict[int, TokenShard] = {}
@@ -72,9 +92,10 @@ class TokenFeed:
             for number in range(len(self.plan.shards)):
                 self._shard(number).verify()
 
-    def __reduce__(self) -> tuple[type[TokenFeed], tuple[Path, Path, Verify]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its paths: a worker process opens the files itself."""
-        return TokenFeed, (self.plan.folder, self.tokens_folder, self.verify)
+        again = partial(TokenFeed, cache=self.cache)
+        return again, (self.plan.folder, self.tokens_folder, self.verify)
 
     def __len__(self) -> int:
         return self.plan.positions
@@ -158,7 +179,12 @@ class TokenFeed:
             return self._shards[number]
 
     def _open(self, number: int) -> TokenShard:
-        shard = TokenShard.open(self.tokens_folder / self.plan.shards[number])
+        name = self.plan.shards[number]
+        if self._store is not None:
+            prefix = self._store.mirror_shard(name)
+            shard = TokenShard.open(prefix, partial(self._store.fetch, f"{name}.bin"))
+        else:
+            shard = TokenShard.open(Path(self.tokens_folder) / name)
         plan = self.plan.content
         for what, expected in (
             ("digest", plan["shards"][number]["digest"]),
@@ -171,3 +197,17 @@ class TokenFeed:
                     "point to the tokens that it was compiled for"
                 )
         return shard
+
+
+def _local_plan(place: Path | str, cache: Path | str | None) -> Path | str:
+    """The plan's folder on this machine: brought from a store when `place` is an address."""
+    if not is_address(place):
+        return place
+    from .remote import Store
+
+    address, _, name = str(place).rstrip("/").rpartition("/")
+    store = Store(address, cache)
+    content = json.loads(store.mirror(f"{name}/plan.json").read_bytes())
+    for array in content["arrays"]:
+        store.mirror(f"{name}/{array}.npy")
+    return store.cache / name

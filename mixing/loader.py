@@ -27,12 +27,13 @@ from .plan import Plan, same_order_or_stop, state_digest
 from .schedule import Micro, Schedule
 
 STATE_FORMAT: Final = 1
+THREADS: Final = 8  # that read ahead: a store answers many requests at once
 
 
 class FeedLoader:
     """Iterate over the micro-batches of one rank, from the current position to the plan's end.
 
-    `prefetch`: micro-batches that a thread reads ahead, for stores that answer late.
+    `prefetch`: micro-batches that threads read ahead, for stores that answer late.
     `global_batch`: windows per optimizer step; without it the plan's own, stage by stage. A batch
     never mixes sequence lengths: UsageError at the first `iter` when one would, naming the place.
     Each micro-batch is a dict: input_ids, labels, position_ids int64[m, S], loss_mask bool[m, S],
@@ -181,7 +182,7 @@ def _read_ahead(
         yield from map(read, micros)
         return
     waiting: deque[Future[dict[str, Any]]] = deque()
-    pool = ThreadPoolExecutor(1, thread_name_prefix="gristmill-feed")
+    pool = ThreadPoolExecutor(min(ahead, THREADS), thread_name_prefix="gristmill-feed")
     try:
         for micro in micros:
             waiting.append(pool.submit(read, micro))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from ..documents.errors import DamagedError, FormatError, StopError
 
 FORMAT = 1
 EXTENT = 4 << 20  # bytes of `.bin` under one CRC-32
+Fetch = Callable[[int, int], bytes]
 DTYPES: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
 
 
@@ -65,10 +67,14 @@ class TokenShard:
     ends: np.ndarray  # uint64[documents]
     _data: np.ndarray = field(repr=False)  # dtype[tokens], mapped
     _checked: np.ndarray = field(repr=False)  # bool[extents]
+    _fetch: Fetch | None = field(repr=False, default=None)
 
     @classmethod
-    def open(cls, prefix: Path) -> TokenShard:
+    def open(cls, prefix: Path, fetch: Fetch | None = None) -> TokenShard:
         """Open `<prefix>.bin` and its companions.
+
+        `fetch(low, high)` gives bytes of the true `.bin` where this one is a cache: an extent that
+        fails its CRC is fetched, checked and written once, and only then an error.
 
         StopError: a file is missing. FormatError: an unknown format number. DamagedError: sizes,
         `ends` or counts are not what the index says.
@@ -98,6 +104,7 @@ class TokenShard:
             ends=ends,
             _data=data,
             _checked=np.zeros(len(index["crc32"]), np.bool_),
+            _fetch=fetch,
         )
 
     @property
@@ -134,14 +141,21 @@ class TokenShard:
     def _check(self, extent: int) -> None:
         width = self.dtype.itemsize
         low = extent * EXTENT
-        found = zlib.crc32(self._data[low // width : (low + EXTENT) // width].data)
+        high = min(low + EXTENT, self.index["size"])
         expected = self.index["crc32"][extent]
+        found = zlib.crc32(self._data[low // width : high // width].data)
+        if found != expected and self._fetch is not None:
+            data = self._fetch(low, high)
+            found = zlib.crc32(data)
+            if found == expected:
+                with self.paths.bin.open("r+b") as file:
+                    file.seek(low)
+                    file.write(data)  # the map shows it
         if found != expected:
             raise DamagedError(
-                f"{self.paths.bin}: extent {extent} (bytes {low:,} to "
-                f"{min(low + EXTENT, self.index['size']):,}, tokens from {low // width:,}) has "
-                f"CRC-32 {found:08x}, its index says {expected:08x}; `gristmill verify` names what "
-                "to make again"
+                f"{self.paths.bin}: extent {extent} (bytes {low:,} to {high:,}, tokens from "
+                f"{low // width:,}) has CRC-32 {found:08x}, its index says {expected:08x}; "
+                "`gristmill verify` names what to make again"
             )
         self._checked[extent] = True
 
