@@ -43,7 +43,9 @@ def convert_text(record: Record, license_field: str = "license") -> Draft | Loss
         repairs["undecoded"] = undecoded
     if not text or text.isspace():
         return Loss(locator=record.locator, reason="no_text", kind="dropped", url=record.url)
-    metadata = clean_values(record.fields) | charset
+    metadata = clean_values(record.fields)
+    if charset:
+        metadata |= charset
     stated = metadata.get(license_field)
     return make_draft(record, text, metadata, repairs, stated if isinstance(stated, str) else None)
 

@@ -83,9 +83,8 @@ def _addressed(address: str) -> Iterator[tuple[str, int]]:
     root = re.split(_GLOB, path)[0].rpartition("/")[0] if pattern else path
     for name, about in hits.items():
         below = name.removeprefix(root)
-        if about.get("type") != "directory" and not any(
-            part.startswith(".") for part in below.split("/")
-        ):
+        marker = about.get("type") == "directory" or name.endswith("/")  # of a folder, 0 bytes
+        if not marker and not any(part.startswith(".") for part in below.split("/")):
             full = system.unstrip_protocol(name)
             yield full, stat_of(about, full).size
 

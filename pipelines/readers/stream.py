@@ -68,16 +68,15 @@ class Stream:
         if self.fault is not None or self.ended:
             return False
         parts = [self.buf[self.at :]]
-        size = len(parts[0])
+        held = size = len(parts[0])
         start = self.base + self.at
         want = max(need, _WINDOW)
         for event in self._events:
             if isinstance(event, Whole):
-                data = event.data
-                self._open(start + size, event.offset, start)
-                parts.append(data)
-                size += len(data)
-                self._account.decoded_bytes += len(data)
+                if event.data:  # a file may hold millions of empty members
+                    self._open(start + size, event.offset, start)
+                    parts.append(event.data)
+                    size += len(event.data)
                 self._closed = start + size
                 self._proven = False
                 if size >= want:
@@ -85,7 +84,6 @@ class Stream:
             elif isinstance(event, bytes):
                 parts.append(event)
                 size += len(event)
-                self._account.decoded_bytes += len(event)
                 if size >= want:
                     break
             elif isinstance(event, Open):
@@ -102,6 +100,7 @@ class Stream:
                 break
         else:
             self.ended = True
+        self._account.decoded_bytes += size - held
         self.buf = b"".join(parts)
         self.base = start
         self.at = 0
