@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .feed import Sample, TokenFeed
 from .loader import FeedLoader, carry_state
+from .monitor import Monitor
 from .plan import Plan
 from .spec import MixSpec
 from .trace import steps_of_document, trace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FeedLoader",
     "MixSpec",
+    "Monitor",
     "Plan",
     "Sample",
     "TokenFeed",
