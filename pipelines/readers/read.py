@@ -16,8 +16,8 @@ How each kind of damage is caught, whatever the codec and container:
     foreign bytes              sniff: `unknown_format`, with what they seem to be
     nothing at all             here: `empty_file`, dropped and no fault: writers leave such files
 
-FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 143-163 MB/s
-here and 191-203 there, WARC 535-840 and 810-940. For that it stops without a word at an empty
+FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 179 MB/s here
+and 204 there, WARC 562 and 876. For that it stops without a word at an empty
 member or padding, reads a wrong Content-Length over the next record, loses records with LF header
 lines, and has no offsets inside a member.
 """
