@@ -14,12 +14,12 @@ rows with equal `partition` values meet in the same call; a round sorts by what 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
-from .stage import Stage
+from .stage import Measured, Stage
 
 # `scatter` gets one row per surviving document: KEY and RANK, then the survey's scores.
 KEY = pa.schema(
@@ -84,4 +84,24 @@ class GlobalStage(Protocol):
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """Columns KEY, RANK and the survey's scores -> rows of round 0, with `partition` uint64."""
+        ...
+
+
+@runtime_checkable
+class CuttingStage(GlobalStage, Protocol):
+    """A global stage that cuts text out of the documents that it keeps.
+
+    Its `scatter` sees the texts: a column `text` beside KEY, RANK and scores, called for a row
+    group of a shard at a time. Its decisions have columns of its own beside DECISIONS, and it says
+    itself what they mean for a text: by digests of what goes, never by offsets, so that a decision
+    file needs no text and stays small.
+    """
+
+    decided: ClassVar[pa.Schema]  # DECISIONS and further columns
+
+    def cut(self, batch: pa.RecordBatch, found: pa.Table, rows: np.ndarray) -> Measured:
+        """Scores for all rows of `batch`, edits, and evidence (JSON objects) for some of them.
+
+        `found` holds `decided` (and `witness_in`) for the rows `rows` int64[n], ascending.
+        """
         ...

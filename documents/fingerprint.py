@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a trainer imports this module, and has no pyarrow
+    from .exchange import GlobalStage
     from .stage import Stage
 
 
@@ -70,7 +71,7 @@ def _digest_once(path: Path, _size: int, _changed: int) -> str:
     return file_digest(path)
 
 
-def measure_fingerprint(stage: Stage) -> str:
+def measure_fingerprint(stage: Stage | GlobalStage) -> str:
     """What the scores of `stage` depend on: all fields but the thresholds."""
     fields = {
         f.name: getattr(stage, f.name)

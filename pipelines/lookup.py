@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ..documents.exchange import CuttingStage
 from ..documents.identity import shard_hash
 from ..documents.stage import Evidence, Measured
 
@@ -26,11 +27,12 @@ class Lookup:
 
     revision: ClassVar[int] = 1
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
-    needs_text: ClassVar[bool] = False
     name: str
     reasons: tuple[str, ...]
     decisions: str  # digest of the decision file
+    applied: int  # revision of the global stage, which may say itself what is cut
     found: pa.Table = field(metadata={"identity": False}, repr=False, compare=False)
+    stage: Any = field(metadata={"identity": False}, repr=False, compare=False)
 
     @classmethod
     def load(cls, run: Run, use: GlobalUse, shard: str) -> Lookup:
@@ -44,8 +46,15 @@ class Lookup:
             name=use.stage.name,
             reasons=use.stage.reasons,
             decisions=run.store.require(name).digest,
+            applied=use.stage.revision,
+            stage=use.stage,
             found=table.sort_by("id"),
         )
+
+    @property
+    def needs_text(self) -> bool:
+        """Whether anything is cut."""
+        return isinstance(self.stage, CuttingStage)
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """`decision`: the code; `cluster_size`: documents in the cluster, 1 when alone."""
@@ -54,28 +63,41 @@ class Lookup:
         rows = np.flatnonzero(at >= 0)
         code = np.zeros(batch.num_rows, np.uint8)
         size = np.ones(batch.num_rows, np.uint32)
-        notes: list[str] = []
-        if len(rows):
-            taken = self.found.take(pa.array(at[rows]))
-            code[rows] = taken.column("code").to_numpy()
-            size[rows] = taken.column("cluster_size").to_numpy()
-            notes = [_note(r) for r in taken.to_pylist()]
-        return Measured(
-            {"decision": code, "cluster_size": size},
-            evidence=Evidence(rows.astype(np.int64), notes),
-        )
+        taken = self.found.take(pa.array(at[rows]))
+        code[rows] = taken.column("code").to_numpy()
+        size[rows] = taken.column("cluster_size").to_numpy()
+        scores = {"decision": code, "cluster_size": size}
+        notes = [_note(r) for r in taken.select(NOTED).to_pylist()]
+        edits = None
+        if isinstance(self.stage, CuttingStage):
+            more = self.stage.cut(batch, taken, rows)
+            scores |= more.scores
+            edits = more.edits
+            for i, more_told in zip(*_places(rows, more.evidence), strict=True):
+                notes[i] |= json.loads(more_told)
+        told = [json.dumps(note, sort_keys=True) for note in notes]
+        return Measured(scores, edits, Evidence(rows.astype(np.int64), told))
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """The decision."""
         return scores["decision"]
 
 
-def _note(row: dict[str, object]) -> str:
-    note: dict[str, object] = {"cluster_size": row["cluster_size"]}
+NOTED = ["cluster_size", "cluster", "witness_id", "witness_in", "shared", "either"]
+
+
+def _places(rows: np.ndarray, evidence: Evidence | None) -> tuple[list[int], list[str]]:
+    if evidence is None:
+        return [], []
+    return np.searchsorted(rows, evidence.rows).tolist(), evidence.notes
+
+
+def _note(row: dict[str, Any]) -> dict[str, Any]:
+    note: dict[str, Any] = {"cluster_size": row["cluster_size"]}
     for key in ("cluster", "witness_id"):
         value = row[key]
         if isinstance(value, bytes):
             note[key] = value.hex()
     if row["witness_id"] is not None:
         note |= {k: row[k] for k in ("witness_in", "shared", "either")}
-    return json.dumps(note, sort_keys=True)
+    return note

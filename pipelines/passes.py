@@ -55,7 +55,8 @@ class PassStep(Step):
         # Decisions count as an input; loading them for every shard to see what is done takes long.
         own = self.which.stages[run.shards[key].source]
         each = [(measure_fingerprint(s), verdict_fingerprint(s)) for s in own]
-        applied = self.which.applies.stage.reasons if self.which.applies else ()
+        which = self.which.applies
+        applied = [*which.stage.reasons, which.stage.revision] if which else []
         return digest([FORMAT, run.versions("pyarrow", "resiliparse"), applied, each])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:

@@ -21,8 +21,9 @@ def known_stages() -> dict[str, type]:
 def known_globals() -> dict[str, type]:
     """Stages that need the whole corpus."""
     from ..dedup import GLOBAL_STAGES
+    from ..filters.templates import Templates
 
-    return dict(GLOBAL_STAGES)
+    return {**GLOBAL_STAGES, Templates.name: Templates}
 
 
 def known_converters() -> dict[str, type]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.errors import StopError
-from ..documents.exchange import DECISIONS
+from ..documents.exchange import DECISIONS, CuttingStage
 from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
 from ..documents.identity import shard_hash
 from .columns import schema_meta, score_values
@@ -23,7 +23,7 @@ from .exchange import partitions, read_partition, write_run
 from .passes import Pass, attributes
 from .run import GROUP
 from .steps import Counts, Facts, ManifestStep, Step
-from .texts import Texts
+from .texts import ShardTexts, Texts
 
 if TYPE_CHECKING:
     from .recipe import GlobalUse
@@ -70,16 +70,40 @@ class ScatterStep(Step):
         stage = self.use.stage
         source = run.recipe.source(run.shards[key].source)
         own = [stage.name, stage.revision, measure_fingerprint(stage.survey)]
+        if isinstance(stage, CuttingStage):  # what it scatters hangs on more than its survey
+            own.append(measure_fingerprint(stage))
         return digest([FORMAT, own, source.priority, self.count(run), run.versions("pyarrow")])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Rows of the documents that are left."""
         (name,) = self.outputs(run, key)
         documents = _surveyed(run, self.use, self.after, self.through, key)
-        rows = self.use.stage.scatter(documents)
+        if isinstance(self.use.stage, CuttingStage):
+            rows = self._with_texts(run, key, documents, facts)
+        else:
+            rows = self.use.stage.scatter(documents)
         write_run(paths[name], rows, self.count(run))
         facts.bytes = rows.nbytes
         return {name: {"documents": documents.num_rows, "rows": rows.num_rows}}
+
+    def _with_texts(self, run: Run, key: str, documents: pa.Table, facts: Facts) -> pa.Table:
+        """Scatter row group by row group, each with its texts."""
+        texts = ShardTexts(run, key, [p.name for p in self.through])
+        starts = texts.starts()
+        row = documents.column("row").to_numpy()
+        found = []
+        for group in range(texts.groups):
+            first, last = np.searchsorted(row, starts[group : group + 2])
+            some = documents.slice(first, last - first)
+            local = pa.array(row[first:last] - starts[group])
+            found.append(
+                self.use.stage.scatter(some.append_column("text", texts.group(group).take(local)))
+            )
+        if not found:
+            empty = documents.append_column("text", pa.array([], pa.large_string()))
+            found = [self.use.stage.scatter(empty)]
+        facts.text_bytes = texts.bytes_read
+        return pa.concat_tables(found)
 
 
 def _judging(run: Run, through: list[Pass], shard: str) -> list[Pass]:
@@ -176,7 +200,9 @@ class GatherStep(Step):
         facts.text_bytes = texts.bytes_read
         last = self.number == len(self.use.stage.rounds) - 1
         if last:
-            made = made.select(DECISIONS.names).cast(DECISIONS)
+            stage = self.use.stage
+            schema = stage.decided if isinstance(stage, CuttingStage) else DECISIONS
+            made = made.select(schema.names).cast(schema)
             made = made.append_column("partition", pa.array(np.zeros(made.num_rows, np.uint64)))
         write_run(paths[name], made, 1 if last else len(self.keys(run)))
         return {name: {"rows": made.num_rows}}

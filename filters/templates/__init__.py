@@ -1,0 +1,7 @@
+"""Templated text removed, across documents: boilerplate lines, fill-in lines, template pages."""
+
+from __future__ import annotations
+
+from .templates import Templates
+
+__all__ = ["Templates"]

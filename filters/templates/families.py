@@ -1,0 +1,173 @@
+"""Round `families`: documents of one family -> decisions, by their texts.
+
+The template is what a sample of the family shares: n-grams of masked items that at least a fifth of
+64 members (and three) have; and n-grams of words, for lines that are all names. Every member is
+then laid over it word by word (`_kernels.cover`): words of the template, fills, and its own. A
+member is a template page when at least `min_share` of its words belong to the template and fewer
+than `min_prose` are its own, in lines of prose. A recipe, a species page or an entry of a
+dictionary whose slots hold prose so stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ...documents.exchange import DECISIONS, KEY
+from ...documents.text import text_view
+from . import _kernels as kernels
+from .rows import array, id_order, ids_of, runs
+from .words import common
+
+if TYPE_CHECKING:
+    from ...documents.exchange import Texts
+
+FETCH = 512  # texts at a time
+CHOICES = ("novelty", "length", "id")  # of exemplars
+EXTRA = pa.schema([
+    pa.field("words", pa.uint32(), nullable=False),
+    pa.field("template_words", pa.uint32(), nullable=False),
+    pa.field("own_words", pa.uint32(), nullable=False),
+    pa.field("exemplar", pa.bool_(), nullable=False),
+    pa.field("filled", pa.list_(pa.uint64()), nullable=False),
+    pa.field("segments", pa.list_(pa.uint64()), nullable=False),
+])  # fmt: skip
+DECIDED = pa.schema([*DECISIONS, *EXTRA])
+
+
+def shared_grams(texts: pa.Array, n: int, share: Fraction) -> np.ndarray:
+    """n-grams that at least `share` of the texts (and three of them) have: uint64, ascending."""
+    view = text_view(texts)
+    room = 2 * np.diff(view.offsets) + 1
+    starts = np.zeros(view.rows + 1, np.int64)
+    np.cumsum(room, out=starts[1:])
+    out, ends = np.empty(int(starts[-1]), np.uint64), np.empty(view.rows, np.int64)
+    kernels.grams(view.data, view.offsets, common(), n, starts[:-1], out, ends)
+    each = [np.unique(out[a:b]) for a, b in zip(starts[:-1].tolist(), ends.tolist(), strict=True)]
+    values, number = np.unique(np.concatenate(each), return_counts=True)
+    least = max(3, -(-view.rows * share.numerator // share.denominator))
+    return values[number >= least]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Families:
+    """Templates from samples, and every member laid over its template."""
+
+    name: ClassVar[str] = "families"
+    ngram: int = 5
+    sample: int = 64
+    sample_share: str = "1/5"
+    min_pages: int = 10
+    min_share: str = "0.5"
+    min_prose: int = 60
+    exemplars: int = 3
+    choice: str = "novelty"
+
+    def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
+        """FOUND of whole families -> DECIDED."""
+        family, page, text = (array(rows, n) for n in ("family", "page", "text"))
+        order = id_order(rows, family, page, text)
+        rows = rows.take(pa.array(order))
+        family = family[order]
+        decided = _Decided(rows)
+        starts, sizes = runs(family)
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            if family[start] != 0 and size >= self.min_pages:
+                self._one(decided, rows, np.arange(start, start + size), texts)
+        return decided.table()
+
+    def _one(self, decided: _Decided, rows: pa.Table, which: np.ndarray, texts: Texts) -> None:
+        mine = rows.take(pa.array(which))
+        page, text = array(mine, "page"), array(mine, "text")
+        first_page = np.unique(page, return_index=True)[1]
+        first_text = np.unique(text, return_index=True)[1]
+        if min(len(first_page), len(first_text)) < self.min_pages:
+            return
+        shard, row = array(mine, "shard"), array(mine, "row")
+        chosen = np.intersect1d(first_page, first_text)[: self.sample]
+        shared = shared_grams(
+            texts(shard[chosen], row[chosen]), self.ngram, Fraction(self.sample_share)
+        )
+        weights = np.zeros((len(which), 4), np.int32)
+        for begin in range(0, len(which), FETCH):
+            view = text_view(texts(shard[begin : begin + FETCH], row[begin : begin + FETCH]))
+            kernels.weigh(
+                view.data,
+                view.offsets,
+                common(),
+                self.ngram,
+                shared,
+                weights[begin : begin + FETCH],
+            )
+        words, template, own, _ = weights.T.astype(np.int64)
+        limit = Fraction(self.min_share)
+        filled = (template * limit.denominator >= limit.numerator * words) & (words > 0)
+        filled &= own < self.min_prose
+        if filled.any():
+            rank = self._rank(mine, weights)
+            decided.book(which, page, weights, rank[filled[rank]], self.exemplars)
+
+    def _rank(self, mine: pa.Table, weights: np.ndarray) -> np.ndarray:
+        """Members in the order in which exemplars are chosen."""
+        length = -array(mine, "bytes").astype(np.int64)
+        novelty = weights[:, 3].astype(np.int64) - weights[:, 0]
+        keys = {"novelty": (novelty, length), "length": (length,), "id": ()}[self.choice]
+        return id_order(mine, *keys)
+
+
+class _Decided:
+    """Decisions on all rows; what is not booked is kept."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        size = rows.num_rows
+        self.code = np.zeros(size, np.uint8)
+        self.witness = np.full(size, -1, np.int64)
+        self.cluster = np.full(size, -1, np.int64)
+        self.cluster_size = np.ones(size, np.uint32)
+        self.weights = np.zeros((size, 4), np.int32)
+        self.exemplar = np.zeros(size, bool)
+
+    def book(
+        self,
+        which: np.ndarray,
+        page: np.ndarray,
+        weights: np.ndarray,
+        filled: np.ndarray,
+        exemplars: int,
+    ) -> None:
+        """One family: `filled` are its template pages, best first, as positions in `which`."""
+        kept, gone = which[filled[:exemplars]], which[filled[exemplars:]]
+        self.weights[which] = weights
+        self.code[gone] = 1
+        self.exemplar[kept] = True
+        self.witness[gone] = kept[0]
+        self.cluster[which] = kept[0]
+        self.cluster_size[which] = len(np.unique(page))
+
+    def table(self) -> pa.Table:
+        """DECIDED, in order of shard and id."""
+        rows = self.rows
+        gone = self.code != 0
+        ids = ids_of(rows)
+        proof = pa.array(self.witness, mask=~gone)
+        columns = {n: rows.column(n) for n in (*KEY.names, "filled", "segments")}
+        columns |= {
+            "code": pa.array(self.code),
+            "witness_shard": rows.column("shard").take(proof),
+            "witness_id": ids.take(proof),
+            "shared": pa.array(self.weights[:, 1].astype(np.uint32), mask=~gone),
+            "either": pa.array(self.weights[:, 0].astype(np.uint32), mask=~gone),
+            "cluster": ids.take(pa.array(self.cluster, mask=self.cluster < 0)),
+            "cluster_size": pa.array(self.cluster_size),
+            "words": pa.array(self.weights[:, 0].astype(np.uint32)),
+            "template_words": pa.array(self.weights[:, 1].astype(np.uint32)),
+            "own_words": pa.array(self.weights[:, 2].astype(np.uint32)),
+            "exemplar": pa.array(self.exemplar),
+        }
+        table = pa.table({n: columns[n] for n in DECIDED.names}, schema=DECIDED)
+        return table.take(pa.array(id_order(table, array(table, "shard"))))

@@ -1,0 +1,306 @@
+"""Templates: boilerplate, fill-in lines and template pages, found across documents.
+
+    scatter   every text once: its lines (words, masked words) and 24 anchors
+    count     pages and hosts with the same line or anchor        (`templates.count`)
+    gather    what that says of one page: boilerplate, family     (`templates.gather`)
+    families  members laid over what their family shares          (`templates.families`)
+
+MinHash misses template pages, because a slot breaks all n-grams over it: at 10 % of scattered slot
+words two pages have Jaccard 0.42. Three things mend it. Words that fill slots are masked (numbers,
+names, rare words), and runs of masked words are one item. Members are not compared with each
+other but each with what a sample of the family shares, so that a slot that no mask hides costs one
+n-gram and no pair. And what decides is what a page has of its own: `min_prose` words in lines of
+prose that the template does not explain keep it, whatever its template is.
+
+A family is found without comparing pages. An anchor (4 masked items in a row; the least 24 hashes
+of a page) that pages share names the first of them; most of a page's anchors name the same page.
+
+Three outcomes. Boilerplate lines are cut (reason `boilerplate`), but for the first page of the host
+that has them, headings of what stays, rows of tables of which a row stays, and code. Fill-in lines
+(one skeleton, a different fill on every page) are marked in scores and evidence: they hold facts.
+Template pages go (reason `template`), but for `exemplars` of each family; `witness` is the first of
+them, and `shared` of `either` words are the template's.
+
+Counted are distinct URLs, and families need as many distinct texts: copies and repeated crawls are
+no template. Rows without a host skip host rules; rows without a URL are pages of their own.
+`benchmarks/templates.py` has the figures.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ...documents.edits import Edits
+from ...documents.errors import UsageError, did_you_mean
+from ...documents.stage import Evidence, Measured, Stage
+from ...documents.text import text_view
+from . import _kernels as kernels
+from .count import Count
+from .families import CHOICES, DECIDED, Families
+from .gather import Gather
+from .rows import (
+    ANCHOR,
+    LINE,
+    PAGE,
+    ROWS,
+    array,
+    document_hash,
+    documents_of,
+    fraction,
+    mark_of,
+    mix,
+    no_documents,
+    places,
+)
+from .words import common, notices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...documents.exchange import Round
+
+EXCERPT = 120  # characters of a line that are shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateSurvey:
+    """Scores `host` and `page` uint64: hashes of host (0: none) and URL (of the id where none)."""
+
+    name: ClassVar[str] = "template_survey"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep",)
+    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+    needs_text: ClassVar[bool] = False
+
+    def measure(self, batch: pa.RecordBatch) -> Measured:
+        """Hash host and URL."""
+        return Measured(
+            {"host": _hashes(batch.column("host")), "page": _hashes(batch.column("url"))}
+        )
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Keep every row: the rounds decide."""
+        return np.zeros(len(scores["page"]), np.uint8)
+
+
+def _hashes(column: pa.Array) -> np.ndarray:
+    view = text_view(column)
+    out = np.zeros(view.rows, np.uint64)
+    kernels.hash_names(view.data, view.offsets, out)
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Templates:
+    """Strip a host's boilerplate lines; drop pages filled in from a template, but for exemplars."""
+
+    name: ClassVar[str] = "templates"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "template")
+    verdict_fields: ClassVar[frozenset[str]] = frozenset(
+        {
+            "line_pages", "line_share", "notice_hosts", "ngram", "min_pages", "min_share",
+            "min_prose", "exemplars", "choice",
+        }
+    )  # fmt: skip
+    decided: ClassVar[pa.Schema] = DECIDED
+
+    line_pages: int = 3  # pages of a host with a line, from which it may be boilerplate
+    line_share: str = "0.05"  # and of the host's pages; exact: a decimal or a fraction
+    notice_hosts: int = 10  # hosts with a notice, from which it is one wherever it stands
+    anchor_ngram: int = 4  # masked items in an anchor
+    anchors: int = 24  # of a page
+    ngram: int = 5  # items, or words, by which a page is laid over its template
+    min_pages: int = 10  # distinct URLs, and texts, of a family
+    min_share: str = "0.5"  # of a template page's words that are the template's; exact
+    min_prose: int = 60  # own words in lines of prose that save a page
+    exemplars: int = 3  # template pages of a family that stay
+    choice: str = "novelty"  # which of them: novelty, length or id
+
+    def __post_init__(self) -> None:
+        for name in ("line_share", "min_share"):  # YAML reads 0.05 as a float
+            object.__setattr__(self, name, str(getattr(self, name)))
+            if not 0 < fraction(getattr(self, name)) <= 1:
+                msg = (
+                    f"templates: {name} is {getattr(self, name)!r}, expected a decimal or "
+                    "fraction above 0 and at most 1, such as 0.5 or 1/2"
+                )
+                raise UsageError(msg)
+        for name, least in (
+            ("line_pages", 2), ("notice_hosts", 2), ("anchor_ngram", 2), ("anchors", 4),
+            ("ngram", 2), ("min_pages", 3), ("min_prose", 0), ("exemplars", 1),
+        ):  # fmt: skip
+            if getattr(self, name) < least:
+                msg = f"templates: {name} is {getattr(self, name)}, expected >= {least}"
+                raise UsageError(msg)
+        if self.choice not in CHOICES:
+            msg = f"templates: no choice {self.choice!r}{did_you_mean(self.choice, CHOICES)}"
+            raise UsageError(msg)
+
+    @property
+    def threshold(self) -> str:
+        """Least share of a removed page's words that are the template's, as `verify` asks."""
+        return self.min_share
+
+    @property
+    def survey(self) -> Stage:
+        """Hashes of host and URL; see `TemplateSurvey`."""
+        return TemplateSurvey()
+
+    @property
+    def rounds(self) -> Sequence[Round]:
+        """Count, gather, families."""
+        return (
+            Count(notice_hosts=self.notice_hosts),
+            Gather(
+                line_pages=self.line_pages,
+                line_share=self.line_share,
+                min_pages=self.min_pages,
+            ),
+            Families(
+                ngram=self.ngram,
+                min_pages=self.min_pages,
+                min_share=self.min_share,
+                min_prose=self.min_prose,
+                exemplars=self.exemplars,
+                choice=self.choice,
+            ),
+        )
+
+    def scatter(self, documents: pa.Table) -> pa.Table:
+        """Rows of pages, lines and anchors: see `rows.ROWS`."""
+        view = text_view(documents.column("text"))
+        anchors = np.zeros((view.rows, self.anchors), np.uint64)
+        counts = np.zeros((view.rows, 2), np.int32)
+        used = view.data[view.offsets[0] : view.offsets[-1]]
+        room = int(np.count_nonzero(used == 10)) + view.rows
+        lines, marks = np.empty((room, 2), np.uint64), np.empty((room, 4), np.int32)
+        texts = np.empty(view.rows, np.uint64)
+        number = kernels.survey(
+            view.data,
+            view.offsets,
+            common(),
+            notices(),
+            self.anchor_ngram,
+            anchors,
+            counts,
+            lines,
+            marks,
+            texts,
+        )
+        lines, marks = lines[:number], marks[:number]
+        host, page = array(documents, "host"), array(documents, "page")
+        own = document_hash(*places(documents))
+        page = np.where(page == 0, own, page)
+        host_or_own = mix(np.where(host == 0, own, host))
+        row, lane = np.nonzero(anchors)
+        none = np.zeros(len(row), np.uint16)
+        every = np.arange(view.rows)
+        who = documents_of(documents), no_documents(number), no_documents(len(row))
+        line_marks = mark_of(marks[:, 2], marks[:, 3])
+        anchor_keys = mix(anchors[row, lane] ^ np.uint64(1))  # apart from lines of the same hash
+        pieces: list[tuple[Any, ...]] = [
+            (PAGE, every, host_or_own, texts, counts[:, 0], counts[:, 1]),
+            (LINE, marks[:, 0], mix(lines[:, 1]), lines[:, 0], marks[:, 1], line_marks),
+            (ANCHOR, row, anchor_keys, none, none, none),
+        ]
+        found = []
+        for (kind, at, partition, value, words, mark), document in zip(pieces, who, strict=True):
+            where = pa.array(at)
+            columns = {
+                "partition": pa.array(partition),
+                "kind": pa.array(np.full(len(at), kind, np.uint8)),
+                "shard": documents.column("shard").take(where),
+                "row": documents.column("row").take(where),
+                "host": pa.array(host[at]),
+                "page": pa.array(page[at]),
+                "value": pa.array(value.astype(np.uint64)),
+                "words": pa.array(np.minimum(words, 0xFFFF).astype(np.uint16)),
+                "mark": pa.array(mark.astype(np.uint16)),
+                "document": document,
+            }
+            found.append(pa.table(columns, schema=ROWS))
+        return pa.concat_tables(found)
+
+    def cut(self, batch: pa.RecordBatch, found: pa.Table, rows: np.ndarray) -> Measured:
+        """Boilerplate lines of pages that stay; how each stands to its template.
+
+        Lines are found again by digest, with the kernel that counted them. Scores int32:
+        `words`, `template_words`, `own_words` where the document is of a family, else 0;
+        `fill_lines`, `fill_words`: marked, not cut; `exemplar`; float64 `template_share`.
+        """
+        counted = {n: np.zeros(batch.num_rows, np.int32) for n in COUNTED}
+        exemplar = np.zeros(batch.num_rows, bool)
+        text = batch.column("text").take(pa.array(rows))
+        (at, starts, lengths), fills = self._lines(text, found)
+        for name in ("words", "template_words", "own_words"):
+            counted[name][rows] = array(found, name)
+        exemplar[rows] = array(found, "exemplar")
+        counted["fill_lines"][rows], counted["fill_words"][rows] = fills[:, 0], fills[:, 1]
+        share = counted["template_words"] / np.maximum(counted["words"], 1)
+        notes = [
+            json.dumps(_note(*each))
+            for each in zip(found.select(NOTED).to_pylist(), fills.tolist(), text, strict=True)
+        ]
+        edits = Edits(
+            rows=rows[at],
+            starts=starts,
+            lengths=lengths,
+            reasons=np.zeros(len(at), np.uint8),
+            reason_names=("boilerplate",),
+        )
+        return Measured(
+            {**counted, "exemplar": exemplar, "template_share": share},
+            edits,
+            Evidence(rows.astype(np.int64), notes),
+        )
+
+    @staticmethod
+    def _lines(text: pa.Array, found: pa.Table) -> tuple[list[np.ndarray], np.ndarray]:
+        """Cuts (rows, starts, lengths) and fill-in lines of some texts."""
+        view = text_view(text)
+        goes = (array(found, "code") == 0) & ~array(found, "exemplar")
+        gone, marked = (
+            _flat(found.column("segments"), goes),
+            _flat(found.column("filled"), goes | True),
+        )
+        used = view.data[view.offsets[0] : view.offsets[-1]]
+        room = int(np.count_nonzero(used == 10)) + view.rows
+        cuts = [np.empty(room, np.int64) for _ in range(3)]
+        fills = np.empty((view.rows, 4), np.int64)
+        rows, starts, lengths = cuts
+        number = kernels.strip(
+            view.data, view.offsets, common(), *gone, *marked, rows, starts, lengths, fills
+        )
+        return [c[:number] for c in cuts], fills
+
+
+COUNTED = ("words", "template_words", "own_words", "fill_lines", "fill_words")
+NOTED = ["words", "template_words", "own_words", "exemplar"]
+
+
+def _flat(column: pa.ChunkedArray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a list column and the end of each row's; rows not in `which` have none."""
+    sizes = column.combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+    chunks = [c.flatten() for c in column.chunks]
+    values = pa.concat_arrays(chunks).to_numpy() if chunks else np.zeros(0, np.uint64)
+    keep = np.repeat(which, sizes)
+    values = values[keep].copy()
+    values.flags.writeable = False
+    return values, np.cumsum(sizes * which)
+
+
+def _note(row: dict[str, Any], fills: list[int], text: pa.Scalar) -> dict[str, Any]:
+    """What `why` shows of one document."""
+    note: dict[str, Any] = {}
+    if row["words"]:
+        note["template"] = row
+    if fills[0]:
+        line = text.as_buffer().to_pybytes()[fills[2] : fills[3]].decode().strip()
+        note["fill_in_lines"] = {"lines": fills[0], "words": fills[1], "first": line[:EXCERPT]}
+    return note

@@ -1,0 +1,49 @@
+"""The table of common words: a bit for each of 2**20 hashes, made from `common.npy`.
+
+The file holds the bits (uint32, ascending) of about 16,000 words: the 8,000 in most documents of
+English encyclopaedia articles, textbooks and lecture notes, and 3,000 each of Portuguese, Swedish,
+French, Catalan and Arabic web pages. `benchmarks/common_words.py` made it; it is frozen, since all
+masks depend on it. 1.5 % of other words share a bit with one of them and are taken for common.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ...documents.text import text_view
+from . import _kernels as kernels
+
+FILE = Path(__file__).with_name("common.npy")
+BYTES = 1 << 17
+
+
+@cache
+def common() -> np.ndarray:
+    """The table, uint8[2**17], read-only."""
+    bits = np.zeros(1 << 20, np.uint8)
+    bits[np.load(FILE)] = 1
+    table = np.packbits(bits, bitorder="little")
+    table.flags.writeable = False
+    return table
+
+
+# Words of notices on cookies, rights and scripts, in some languages of the web.
+NOTICES = (
+    "cookie cookies copyright reserved privacy gdpr javascript browser newsletter subscribe "
+    "license licensed licence trademark trademarks disclaimer unsubscribe kakor webbplatsen "
+    "datenschutz rechte vorbehalten impressum confidentialité réservés reservados privacidad privacidade "
+    "galletas riservati informativa voorbehouden rettigheter oikeudet evästeitä"
+)
+
+
+@cache
+def notices() -> np.ndarray:
+    """Hashes of the words of `NOTICES`, ascending."""
+    view = text_view(pa.array(NOTICES.split(), pa.large_string()))
+    out = np.empty(view.rows, np.uint64)
+    kernels.hash_words(view.data, view.offsets, common(), out)
+    return np.unique(out)
