@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from gristmill.documents.edits import apply_edits
 from gristmill.documents.identity import shard_hash
 from gristmill.documents.stage import checked_measure
 
@@ -183,46 +184,54 @@ def background(material):
         yield Page(text, f"https://b{i}.example/", f"b{i}.example", kind="web")
 
 
-def run_stage(stage, pages, *, shards=4, partitions=1):
-    """The stage over pages in memory, as `pipelines` runs it; DECIDED as dicts by page number."""
+def run_stage(stage, pages, *, shards=4):
+    """Run the stage over pages in memory, as `pipelines` does: its decisions as a table."""
     by_shard = [list(range(s, len(pages), shards)) for s in range(shards)]
-    hashes = [shard_hash(f"s{s}") for s in range(shards)]
-    columns = [pa.array([pages[i].text for i in rows], pa.large_string()) for rows in by_shard]
+    hashes = {shard_hash(f"s{s}"): s for s in range(shards)}
 
     def texts(shard, row):
-        out = []
-        for s, r in zip(shard.tolist(), row.tolist(), strict=True):
-            out.append(pages[by_shard[hashes.index(s)][r]].text)
-        return pa.array(out, pa.large_string())
+        rows = zip(shard.tolist(), row.tolist(), strict=True)
+        return pa.array([pages[by_shard[hashes[s]][r]].text for s, r in rows], pa.large_string())
 
     tables = []
-    for s, rows in enumerate(by_shard):
-        batch = pa.record_batch(
-            {
-                "text": columns[s],
-                "url": pa.array([pages[i].url for i in rows], pa.string()),
-                "host": pa.array([pages[i].host for i in rows], pa.string()),
-            }
-        )
-        scores = checked_measure(stage.survey, batch).scores
-        table = {
-            "shard": pa.array(np.full(len(rows), hashes[s], np.uint64)),
+    for name, s in hashes.items():
+        rows = by_shard[s]
+        batch = batch_of([pages[i] for i in rows])
+        columns = {
+            "shard": pa.array(np.full(len(rows), name, np.uint64)),
             "id": pa.array([i.to_bytes(16, "big") for i in rows], pa.binary(16)),
             "row": pa.array(range(len(rows)), pa.uint32()),
             "priority": pa.array([0] * len(rows), pa.uint16()),
             "quality": pa.array([-1] * len(rows), pa.int32()),
             "bytes": pa.array([len(pages[i].text.encode()) for i in rows], pa.uint32()),
-            "text": columns[s],
-        } | {k: pa.array(v) for k, v in scores.items()}
-        tables.append(stage.scatter(pa.table(table)))
+        }
+        scores = checked_measure(stage.survey, batch).scores
+        columns |= {k: pa.array(v) for k, v in scores.items()}
+        tables.append(stage.scatter(pa.table(columns | {"text": batch.column("text")})))
+    rows = pa.concat_tables(tables)
     for step in stage.rounds:
-        rows = pa.concat_tables(tables)
-        hashes_ = rows.column("partition").to_numpy() if "partition" in rows.column_names else None
-        if partitions == 1:
-            tables = [step.gather(rows, texts)]
-        else:
-            part = (hashes_ >> np.uint64(40)) % np.uint64(partitions)
-            tables = [
-                step.gather(rows.filter(pa.array(part == p)), texts) for p in range(partitions)
-            ]
-    return {int.from_bytes(r["id"], "big"): r for t in tables for r in t.to_pylist()}
+        rows = step.gather(rows, texts)
+    return rows
+
+
+def batch_of(pages):
+    """A batch of documents."""
+    return pa.record_batch({
+        "text": pa.array([p.text for p in pages], pa.large_string()),
+        "url": pa.array([p.url for p in pages], pa.string()),
+        "host": pa.array([p.host for p in pages], pa.string()),
+    })  # fmt: skip
+
+
+def page_of(table):
+    """The page number of each decision."""
+    return np.array([int.from_bytes(i, "big") for i in table.column("id").to_pylist()], np.int64)
+
+
+def cut(stage, pages, table):
+    """The texts of all pages with their boilerplate cut."""
+    order = np.argsort(page_of(table), kind="stable")
+    table = table.take(pa.array(order))
+    batch = batch_of(pages)
+    measured = stage.cut(batch, table, page_of(table))
+    return apply_edits(batch.column("text"), measured.edits).to_pylist()

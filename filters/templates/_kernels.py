@@ -378,10 +378,11 @@ PROSE = 5  # words; a line of fewer is a label, not prose
 
 
 @njit(cache=True, nogil=True)
-def weigh(data, offsets, common, n, shared, out):
-    """Words, words of the template, own words in lines of prose: `out` int32[rows, 4].
+def weigh(data, offsets, common, n, shared, out, fills):
+    """How each text stands to a template: `out` int32[rows, 4], `fills` uint64[rows].
 
-    The fourth is the number of literals of the template.
+    Words, words of the template, own words in lines of prose, literals of the template; and a hash
+    of what fills the slots, in their order.
     """
     room = longest(offsets) + 1
     words = np.empty(room, np.uint64)
@@ -397,6 +398,7 @@ def weigh(data, offsets, common, n, shared, out):
         template = 0
         own = 0
         literal = 0
+        fill = NOTHING
         while i < count:
             line = places[i, 2]
             mine = 0
@@ -404,6 +406,8 @@ def weigh(data, offsets, common, n, shared, out):
                 mine += state[i] == 0
                 template += state[i] != 0
                 literal += state[i] == 1
+                if state[i] == 2:
+                    fill = fill * BASE + words[i]
                 i += 1
             if mine >= PROSE:
                 own += mine
@@ -411,6 +415,7 @@ def weigh(data, offsets, common, n, shared, out):
         out[row, 1] = template
         out[row, 2] = own
         out[row, 3] = literal
+        fills[row] = _fmix(fill)
 
 
 @njit(cache=True, nogil=True)

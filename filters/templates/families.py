@@ -6,6 +6,9 @@ then laid over it word by word (`_kernels.cover`): words of the template, fills,
 member is a template page when at least `min_share` of its words belong to the template and fewer
 than `min_prose` are its own, in lines of prose. A recipe, a species page or an entry of a
 dictionary whose slots hold prose so stays.
+
+A template has slots: where fewer than `min_pages` different fills are seen, the family is one text
+on many pages (an article that others print too) and left to the duplicate stages.
 """
 
 from __future__ import annotations
@@ -93,16 +96,21 @@ class Families:
             texts(shard[chosen], row[chosen]), self.ngram, Fraction(self.sample_share)
         )
         weights = np.zeros((len(which), 4), np.int32)
+        fills = np.zeros(len(which), np.uint64)
         for begin in range(0, len(which), FETCH):
             view = text_view(texts(shard[begin : begin + FETCH], row[begin : begin + FETCH]))
+            end = begin + view.rows
             kernels.weigh(
                 view.data,
                 view.offsets,
                 common(),
                 self.ngram,
                 shared,
-                weights[begin : begin + FETCH],
+                weights[begin:end],
+                fills[begin:end],
             )
+        if len(np.unique(fills)) < self.min_pages:  # one text, copied: duplicates, no template
+            return
         words, template, own, _ = weights.T.astype(np.int64)
         limit = Fraction(self.min_share)
         filled = (template * limit.denominator >= limit.numerator * words) & (words > 0)

@@ -1,8 +1,8 @@
 """Round `pages`: what all that was counted says of one document.
 
-A line is boilerplate where at least `line_share` of its host's pages (and three) have it word for
-word, or where it is a notice; the first page that has it keeps it. The page's family is the page
-that most of its anchors name.
+A line is boilerplate where at least `line_share` of its host's pages (and `line_pages`) have it
+word for word, or where it is a notice; the first page that has it keeps it. The page's family is
+the page that most of its anchors name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Gather:
     """One row for every document with boilerplate, fill-in lines or a family."""
 
     name: ClassVar[str] = "pages"
-    line_pages: int = 3
+    line_pages: int = 4
     line_share: str = "0.05"  # of the host's pages
     min_pages: int = 10
 

@@ -110,7 +110,7 @@ class Templates:
     )  # fmt: skip
     decided: ClassVar[pa.Schema] = DECIDED
 
-    line_pages: int = 3  # pages of a host with a line, from which it may be boilerplate
+    line_pages: int = 4  # pages of a host with a line, from which it may be boilerplate
     line_share: str = "0.05"  # and of the host's pages; exact: a decimal or a fraction
     notice_hosts: int = 10  # hosts with a notice, from which it is one wherever it stands
     anchor_ngram: int = 4  # masked items in an anchor

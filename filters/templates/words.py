@@ -35,8 +35,8 @@ def common() -> np.ndarray:
 NOTICES = (
     "cookie cookies copyright reserved privacy gdpr javascript browser newsletter subscribe "
     "license licensed licence trademark trademarks disclaimer unsubscribe kakor webbplatsen "
-    "datenschutz rechte vorbehalten impressum confidentialité réservés reservados privacidad privacidade "
-    "galletas riservati informativa voorbehouden rettigheter oikeudet evästeitä"
+    "datenschutz rechte vorbehalten impressum confidentialité réservés reservados privacidad "
+    "privacidade galletas riservati informativa voorbehouden rettigheter oikeudet evästeitä"
 )
 
 

@@ -1,0 +1,266 @@
+"""Templates: injected families with known truth, real pages, hard negatives, speed.
+
+    python benchmarks/templates.py [PART ...]
+
+PART is one of injected, crawls, siblings, marks, sets, labels, negatives, speed, memory (the last
+only when named: a million pages). Real data from $GRISTMILL_DATA. `_templates.py` says what a
+family is and what counts as a template page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+import _templates as inject
+
+from gristmill.dedup import NearDuplicates
+from gristmill.filters.templates import Templates
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
+STAGE = Templates()
+FROZEN, REPORTED = 1, (2, 3)  # seeds of the generator
+GRID = [
+    (single, share, size, hosts)
+    for single in (True, False)
+    for share in (0.01, 0.05, 0.1, 0.2, 0.3)
+    for size, hosts in ((3, 1), (10, 1), (20, 1), (20, 20), (100, 1), (100, 100), (1000, 1))
+]
+
+
+def corpus(seed):
+    """Pages of the grid, one family of 10,000, and pages of no template."""
+    material = inject.Material(DATA, seed)
+    grid = [*GRID, (True, 0.1, 10_000, 1)]
+    pages = []
+    for number, (single, share, size, hosts) in enumerate(grid):
+        pages += inject.family(
+            material, number, pages=size, share=share, single=single, hosts=hosts
+        )
+    return grid, [*pages, *inject.background(material)]
+
+
+def marked(table, size):
+    """bool[pages]: template pages, exemplars included; bool[pages]: removed."""
+    page = inject.page_of(table)
+    is_template, gone = np.zeros(size, bool), np.zeros(size, bool)
+    gone[page] = table.column("code").to_numpy() != 0
+    is_template[page] = gone[page] | table.column("exemplar").to_numpy(zero_copy_only=False)
+    return is_template, gone
+
+
+def control(pages, bands):
+    """bool[pages]: pages that share a band key of MinHash (14 x 8) with another page."""
+    stage = NearDuplicates(k=bands * 8, bands=bands, rows=8)
+    keys = stage.survey.measure(inject.batch_of(pages)).scores["bands"]
+    some = keys[:, 0] != 0
+    values, place, number = np.unique(keys, return_inverse=True, return_counts=True)
+    del values
+    return some & (number[place.reshape(keys.shape)] > 1).any(axis=1)
+
+
+def injected(seeds=(FROZEN, *REPORTED)):
+    """Recall and precision by slot share and family, and what prose is lost."""
+    for seed in seeds:
+        grid, pages = corpus(seed)
+        truth = np.array([p.template for p in pages])
+        family = np.array([p.family for p in pages])
+        start = time.perf_counter()
+        table = inject.run_stage(STAGE, pages)
+        seconds = time.perf_counter() - start
+        found, gone = marked(table, len(pages))
+        banded = control(pages, 14)
+        print(f"\nseed {seed}{' (thresholds frozen on it)' if seed == FROZEN else ''}: "
+              f"{len(pages):,} pages, {truth.sum():,} template pages, {seconds:.1f} s")  # fmt: skip
+        sums = defaultdict(lambda: np.zeros(5, np.int64))
+        for number, about in enumerate(grid):
+            mine = family == number
+            hit, all_, wrong = found & truth & mine, truth & mine, found & ~truth & mine
+            row = [hit.sum(), all_.sum(), wrong.sum(), (banded & all_).sum(), mine.sum()]
+            sums[about] += np.array(row)
+        print("slots       share  pages hosts   template  found   recall  wrong  MinHash 14x8")
+        for (single, share, size, hosts), (hit, all_, wrong, band, _) in sums.items():
+            if all_:
+                kind = "single" if single else "contiguous"
+                print(f"{kind:10} {share:6.0%} {size:6,} {hosts:5} {all_:10,} {hit:6,} "
+                      f"{hit / all_:8.3f} {wrong:6} {band / all_:10.3f}")  # fmt: skip
+        asked = [v for k, v in sums.items() if 0.05 <= k[1] <= 0.2 and k[2] >= 20]
+        hit, all_, wrong, band, _ = np.sum(asked, axis=0)
+        of_none = found & (family < 0)
+        print(f"5 to 20 %, families of 20 and more: recall {hit / all_:.4f}, precision "
+              f"{hit / (hit + wrong + of_none.sum()):.4f}; mean of the families' recalls "
+              f"{np.mean([v[0] / v[1] for v in asked if v[1]]):.4f}; MinHash recall "
+              f"{band / all_:.4f}")  # fmt: skip
+        print(f"all: recall {(found & truth).sum() / truth.sum():.4f}, precision "
+              f"{(found & truth).sum() / found.sum():.4f}; of no template {of_none.sum()} of "
+              f"{(family < 0).sum():,}")  # fmt: skip
+        _prose(pages, table, gone, truth)
+
+
+def _prose(pages, table, gone, truth):
+    """Words of genuine prose lost, of pages that are no template pages."""
+    texts = inject.cut(STAGE, pages, table)
+    lost = total = 0
+    for i, page in enumerate(pages):
+        if truth[i]:
+            continue
+        blocks = page.spans if page.family >= 0 else [page.text]
+        size = sum(len(inject.WORD.findall(b)) for b in blocks)
+        total += size
+        if gone[i]:
+            lost += size
+        elif page.family >= 0:
+            lost += sum(len(inject.WORD.findall(b)) for b in blocks if b not in texts[i])
+        else:
+            lost += size - len(inject.WORD.findall(texts[i]))
+    print(f"genuine prose: {lost:,} of {total:,} words lost ({lost / total:.3%})")
+
+
+def _lines(text):
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _norm(text):
+    return " ".join(inject.WORD.findall(text.lower()))
+
+
+def siblings():
+    """WCXB: each page's whole text, among 30 siblings: the same chrome around other articles.
+
+    Chrome is every line of the page's text of which at most a fifth stands in its gold text.
+    """
+    from resiliparse.extract.html2text import extract_plain_text
+
+    rows = inject.read_jsonl(DATA / "b-html-wcxb" / "dev.jsonl.gz")
+    rows = [r for r in rows if r.get("html") and r["gold_text"].strip()]
+    articles = inject.read_jsonl(DATA / "c-encyclopedia-enwiki" / "develop.jsonl.gz")
+    pages, firsts, chrome_of = [], [], {}
+    for number, row in enumerate(rows):
+        text = extract_plain_text(row["html"], main_content=False, alt_texts=False)
+        gold = _norm(row["gold_text"])
+        lines = _lines(text)
+        grams = _grams(gold)
+        inside = [_inside(_norm(line), gold, grams) for line in lines]
+        body = [k for k, v in enumerate(inside) if v]
+        if not body:
+            continue
+        head = [line for line, v in zip(lines[: body[0]], inside, strict=False) if not v]
+        tail = [line for line, v in zip(lines[body[0] :], inside[body[0] :], strict=True) if not v]
+        host = f"w{number}.example"
+        chrome_of[len(pages)] = {line for line, v in zip(lines, inside, strict=True) if not v}
+        firsts.append((len(pages), row))
+        for k in range(31):
+            other = _lines(articles[(31 * number + k) % len(articles)]["text"])
+            whole = text if k == 0 else "\n".join([*head, *other, *tail])
+            pages.append(inject.Page(whole, f"https://{host}/{k}", host))
+    # The page itself must not be the one that keeps the first occurrence.
+    table = inject.run_stage(STAGE, pages)
+    texts = inject.cut(STAGE, pages, table)
+    _, gone = marked(table, len(pages))
+    before = after = total = snippets = removed = chrome = chrome_left = dropped = 0
+    for at, row in firsts:
+        gold = _norm(row["gold_text"]).split()
+        had, left = _norm(pages[at].text), "" if gone[at] else _norm(texts[at])
+        dropped += gone[at]
+        kept, was = _overlap(gold, left), _overlap(gold, had)
+        before, after, total = before + was, after + kept, total + len(gold)
+        for snippet in row["without"]:
+            if _norm(snippet) and _norm(snippet) in had:
+                snippets += 1
+                removed += _norm(snippet) not in left
+        for line in _lines(pages[at].text):
+            if line in chrome_of[at]:
+                chrome += len(_norm(line).split())
+                chrome_left += len(_norm(line).split()) * (_norm(line) in left)
+    print(f"{len(firsts)} pages with gold text, {dropped} dropped; of {before:,} gold words "
+          f"{before - after:,} lost ({(before - after) / before:.3%}); of {snippets} `without` "
+          f"snippets {removed} removed ({removed / snippets:.1%}); of {chrome:,} words of chrome "
+          f"{1 - chrome_left / chrome:.1%} removed")  # fmt: skip
+
+
+def _grams(text):
+    words = text.split()
+    return {tuple(words[i : i + 4]) for i in range(len(words) - 3)}
+
+
+def _inside(line, gold, grams):
+    """Whether a line is of the gold text: it stands there, or a fifth of its 4-grams do."""
+    mine = _grams(line)
+    return line in gold or (mine and 5 * len(mine & grams) > len(mine))
+
+
+def _overlap(gold, text):
+    return sum((Counter(gold) & Counter(text.split())).values())
+
+
+def marks():
+    """Real pages marked by hand: one municipality's, line by line (marks/helsingborg.jsonl)."""
+    path = ROOT / "benchmarks" / "marks" / "helsingborg.jsonl"
+    pages, sites = _helsingborg()
+    table = inject.run_stage(STAGE, pages)
+    texts = inject.cut(STAGE, pages, table)
+    found, gone = marked(table, len(pages))
+    words = [len(inject.WORD.findall(p.text)) for p in pages]
+    left = [0 if gone[i] else len(inject.WORD.findall(t)) for i, t in enumerate(texts)]
+    print(f"{len(pages)} pages of {sites} sites: {found.sum()} template pages, {gone.sum()} "
+          f"removed; {sum(words):,} words, {sum(left):,} left")  # fmt: skip
+    if not path.exists():
+        print("no marks yet")
+        return
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    judged = {digest: side for row in rows for digest, side in row["lines"].items()}
+    known = {row["page"] for row in rows}
+    sums = defaultdict(int)
+    for i, page in enumerate(pages):
+        if not any(_digest(line) in judged for line in _lines(page.text)):
+            continue
+        mine = known and hashlib.sha256(page.text.encode()).hexdigest() in known
+        kept = set() if gone[i] else {_digest(line) for line in _lines(texts[i])}
+        for line in _lines(page.text):
+            side = judged.get(_digest(line))
+            if side:
+                size = len(inject.WORD.findall(line))
+                sums[side, "all"] += size
+                sums[side, "left"] += size * (_digest(line) in kept)
+                sums["exact pages"] += bool(mine)
+    b, a = sums["b", "all"], sums["a", "all"]
+    removed, kept = 1 - sums["b", "left"] / b, sums["a", "left"] / a
+    print(f"{len(rows)} marked pages: of {b:,} words of boilerplate {removed:.1%} removed; "
+          f"of {a:,} article words {kept:.2%} kept")  # fmt: skip
+
+
+def _digest(line):
+    return hashlib.sha256(" ".join(line.split()).encode()).hexdigest()[:16]
+
+
+def _helsingborg():
+    """Main text of the municipality's pages, as `main_text` reads them."""
+    from gristmill.documents.records import Draft, Locator, Record
+    from gristmill.pipelines.convert.main_text import MainText
+
+    rows = inject.read_jsonl(DATA / "b-html-templated-helsingborg" / "develop.jsonl.gz")
+    pages = []
+    for row in rows:
+        raw = row["html"].encode() if "html" in row else base64.b64decode(row["html_b64"])
+        record = Record(locator=Locator("x", 0), body=raw, charset="utf-8", url=row["url"])
+        drafts = [d for d in MainText()(iter([record])) if isinstance(d, Draft)]
+        pages += [inject.Page(d.text, row["url"], row["site"]) for d in drafts]
+    return pages, len({p.host for p in pages})
+
+
+PARTS = {"injected": injected, "siblings": siblings, "marks": marks}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or [p for p in PARTS if p != "memory"]:
+        print(f"\n== {part}")
+        PARTS[part]()

@@ -1,0 +1,241 @@
+"""Plain-Python twins of filters/templates/_kernels.py."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import NamedTuple
+
+M64 = (1 << 64) - 1
+BASE = 0xA24BAED4963EE407
+SPREAD = 0xD6E8FEB86659FD93
+MASK = 0x6D61736B656420B5
+
+
+def fmix(x: int) -> int:
+    x ^= x >> 33
+    x = x * 0xFF51AFD7ED558CCD & M64
+    x ^= x >> 33
+    x = x * 0xC4CEB9FE1A85EC53 & M64
+    return x ^ x >> 33
+
+
+def digits(values) -> int:
+    """A number whose digits, in BASE, are `values`."""
+    h = 0
+    for value in values:
+        h = (h * BASE + value) & M64
+    return h
+
+
+class Word(NamedTuple):
+    hash: int
+    masked: bool
+    start: int
+    end: int
+    line: int
+
+
+# One alternative per rule; the order decides. A word byte is taken one at a time, so that a
+# separator or a character of its own inside a run of bytes ends the word.
+TOKEN = re.compile(
+    rb"(?P<gap>\xc2[\x00-\xff]|\xe2[\x00-\x81][\x00-\xff]|\xef\xbc[\x00-\x8f]|\xe3\x80[\x00-\xff])"
+    rb"|(?P<single>[\xe4-\xe9][\x00-\xff]{2}|\xe3[\x00-\x7f\x81-\xff][\x00-\xff]"
+    rb"|\xe0[\xb8-\xff][\x00-\xff]|\xf0[\xa0-\xff][\x00-\xff]{2}"
+    rb"|\xe1[\x80-\x82\x9e\x9f][\x00-\xff])"
+    rb"|(?P<word>[0-9A-Za-z\x80-\xff])"
+    rb"|(?P<line>\n)|(?P<stop>[.!?])|(?P<other>[\x00-\xff])",
+    re.DOTALL,
+)
+
+
+def is_capital(word: bytes) -> bool:
+    first = word[0]
+    if first < 0x80:
+        return 65 <= first <= 90
+    if len(word) < 2:
+        return False
+    second = word[1]
+    if first == 0xC3:
+        return 0x80 <= second <= 0x9E
+    if first == 0xCE:
+        return 0x86 <= second <= 0xAB
+    return first == 0xD0 and second < 0xB0
+
+
+def scan(text: bytes, common) -> list[Word]:
+    found, line, initial, known, letters = [], 0, True, 0, 0
+    pieces = [(m.lastgroup, m.start(), m.end()) for m in TOKEN.finditer(text)]
+    # A run of word bytes is one word; each other piece stands alone.
+    merged = []
+    for kind, start, end in pieces:
+        if kind == "word" and merged and merged[-1][0] == "word" and merged[-1][2] == start:
+            merged[-1] = ("word", merged[-1][1], end)
+        else:
+            merged.append((kind, start, end))
+    for kind, start, end in merged:
+        if kind == "line":
+            line, initial = line + 1, True
+        elif kind == "stop":
+            initial = True
+        if kind not in {"word", "single"}:
+            continue
+        raw = text[start:end]
+        h = digits(raw if kind == "single" else raw.lower())
+        h = fmix((h ^ h >> 32) * SPREAD & M64)
+        mask = ""
+        if kind == "word":
+            if re.search(rb"[0-9]", raw):
+                mask = "digit"
+            elif is_capital(raw) and not initial:
+                mask = "name"
+            else:
+                bit = h >> 44
+                seen = common[bit >> 3] >> (bit & 7) & 1
+                letters += 1
+                known += int(seen)
+                mask = "" if seen else "rare"
+        found.append((h, mask, start, end, line))
+        initial = False
+    if 2 * known < letters:
+        found = [(h, "" if m == "rare" else m, *rest) for h, m, *rest in found]
+    return [Word(h, bool(m), *rest) for h, m, *rest in found]
+
+
+def collapse(words: list[Word]) -> list[tuple[int, int, int]]:
+    """(hash, first word, word after) of literals and of runs of masked words."""
+    items = []
+    for i, word in enumerate(words):
+        if word.masked and items and items[-1][0] == MASK and words[i - 1].masked:
+            items[-1] = (MASK, items[-1][1], i + 1)
+        else:
+            items.append((MASK if word.masked else word.hash, i, i + 1))
+    return items
+
+
+def item_grams(words, n):
+    """(hash, first word, word after) of n-grams of items with two literals."""
+    items = collapse(words)
+    for at in range(len(items) - n + 1):
+        some = items[at : at + n]
+        if sum(h != MASK for h, _, _ in some) >= 2:
+            yield fmix(digits(h for h, _, _ in some)), some[0][1], some[-1][2]
+
+
+def word_grams(words, n):
+    for at in range(len(words) - n + 1):
+        yield fmix(digits(w.hash for w in words[at : at + n])) ^ 1, at, at + n
+
+
+def lines_of(words):
+    return [list(group) for _, group in groupby(words, key=lambda w: w.line)]
+
+
+def exact(line) -> int:
+    return fmix(digits(w.hash for w in line))
+
+
+def survey(text: bytes, common, notices, n, k):
+    """Lines (exact, skeleton, words, literals, notices), anchors, hash of the text."""
+    words = scan(text, common)
+    lines = []
+    for line in lines_of(words):
+        items = [h for h, _, _ in collapse(line)]
+        literals = sum(not w.masked for w in line)
+        told = sum(w.hash in notices for w in line)
+        lines.append((exact(line), fmix(digits(items)), len(line), literals, told))
+    anchors = sorted({h for h, _, _ in item_grams(words, n)})[:k]
+    whole = fmix(digits(digits(w.hash for w in line) for line in lines_of(words)))
+    return lines, anchors, whole, len(words)
+
+
+def grams(text: bytes, common, n) -> list[int]:
+    words = scan(text, common)
+    return [g[0] for g in item_grams(words, n)] + [g[0] for g in word_grams(words, n)]
+
+
+def weigh(text: bytes, common, n, shared, gap, prose):
+    """Words, of the template, own in prose, literals of the template; hash of the fills."""
+    words = scan(text, common)
+    state = [0] * len(words)
+    for h, first, after in item_grams(words, n):
+        if h in shared:
+            for i in range(first, after):
+                state[i] = state[i] or (2 if words[i].masked else 1)
+    for h, first, after in word_grams(words, n):
+        if h in shared:
+            state[first:after] = [1] * n
+    own = 0
+    for _, group in groupby(range(len(words)), key=lambda i: words[i].line):
+        mine = list(group)
+        if 2 * sum(state[i] != 0 for i in mine) < len(mine):
+            for i in mine:
+                state[i] = 0
+        runs = [(k, list(g)) for k, g in groupby(mine, key=lambda i: state[i] == 0)]
+        for is_own, run in runs:
+            whole = len(run) == len(mine)
+            if is_own and len(run) <= gap and not whole:
+                for i in run:
+                    state[i] = 2
+        left = sum(state[i] == 0 for i in mine)
+        own += left if left >= prose else 0
+    fill = digits(w.hash for w, s in zip(words, state, strict=True) if s == 2)
+    return len(words), sum(s != 0 for s in state), own, state.count(1), fmix(fill)
+
+
+def strip(text: bytes, common, gone, marked, heading, paragraph):
+    """Cuts (start, length), and fill-in lines: number, words, bytes of the first."""
+    by_line = {line[0].line: line for line in lines_of(scan(text, common))}
+    lines, at, code = [], 0, False
+    for number, raw in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", text)):
+        words = by_line.get(number, [])
+        bare = raw.rstrip(b"\n").lstrip(b"\t\v\f\r ")
+        form = "plain"
+        if bare.startswith(b"```") and len(bare) >= 3:
+            code, form = not code, "code"
+        elif code:
+            form = "code"
+        elif bare.startswith(b"#"):
+            form = "heading"
+        elif bare.startswith(b"|"):
+            form = "table"
+        state = "blank" if not bare else "kept"
+        if words and exact(words) in marked:
+            state = "fill"
+        elif words and exact(words) in gone and form != "code":
+            state = "gone"
+        lines.append([at, at + len(raw), len(words), state, form])
+        at += len(raw)
+    blocks = [(k, list(g)) for k, g in groupby(lines, key=lambda x: x[4] == "table")]
+    for table, group in blocks:
+        if table and any(x[3] != "gone" and x[2] > 0 for x in group):
+            for x in group:
+                x[3] = "kept" if x[3] == "gone" else x[3]
+    under = follows = False
+    for x in reversed(lines):
+        if x[3] == "blank":
+            continue
+        if x[4] == "heading":
+            if x[3] == "gone" and under:
+                x[3] = "kept"
+            under = follows = False
+        elif x[3] == "gone" and follows and x[4] == "plain" and x[2] <= heading:
+            x[3] = "kept"
+            follows, under = False, True
+        else:
+            follows = x[3] != "gone" and x[2] >= paragraph
+            under = under or x[3] != "gone"
+    fills = [x for x in lines if x[3] == "fill"]
+    told = (len(fills), sum(x[2] for x in fills), *(fills[0][:2] if fills else (0, 0)))
+    cuts, open_ = [], None
+    for x in lines:
+        if x[3] == "gone":
+            open_ = open_ or [x[0], x[1]]
+        if open_ and x[3] in {"gone", "blank"}:
+            open_[1] = x[1]
+        elif open_:
+            cuts.append((open_[0], open_[1] - open_[0]))
+            open_ = None
+    if open_:
+        cuts.append((open_[0], open_[1] - open_[0]))
+    return cuts, told

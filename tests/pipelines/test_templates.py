@@ -1,0 +1,138 @@
+"""The template stage in a run: the planted hosts, the books, the same bytes, kill and resume."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gristmill.pipelines.driver import run_recipe
+from gristmill.pipelines.run import open_run
+from gristmill.pipelines.tasks import perform
+from gristmill.pipelines.verify import verify
+from gristmill.pipelines.why import why
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
+RECIPE = f"""
+name: templates
+root: {SAMPLE}
+shard_bytes: 100 KiB
+sources:
+  web:
+    paths: ["web/pages-0000[0-2].warc.gz"]
+    converter: main_text
+    max_loss: 0.05
+shared: [exact_duplicates, {{templates: {{exemplars: 2}}}}, near_duplicates]
+"""
+
+
+class Shuffled:
+    """An executor in this process; stops after `most` tasks, as if it were killed."""
+
+    def __init__(self, seed=0, most=None):
+        self.random = random.Random(seed)
+        self.most = most
+        self.done = 0
+
+    def run(self, run_dir, step, keys, *, progress):
+        shuffled = list(keys)
+        self.random.shuffle(shuffled)
+        for key in shuffled:
+            if self.done == self.most:
+                raise KeyboardInterrupt
+            perform(str(run_dir), step, key)
+            self.done += 1
+        return []
+
+    def close(self):
+        pass
+
+
+def mill_it(folder, **how):
+    folder.mkdir(parents=True, exist_ok=True)
+    recipe = folder / "templates.yaml"
+    recipe.write_text(RECIPE)
+    executor = Shuffled(**how)
+    run_recipe(recipe, folder / "run", executor=executor, say=lambda _: None)
+    return folder / "run", executor.done
+
+
+@pytest.fixture(name="made", scope="module")
+def made_fixture(tmp_path_factory):
+    return mill_it(tmp_path_factory.mktemp("templates"))
+
+
+@pytest.fixture(name="facts", scope="module")
+def facts_fixture():
+    return json.loads((SAMPLE / "facts.json").read_text())["templates"]
+
+
+def told(run, url):
+    """What the stage said of a page."""
+    (document,) = why(open_run(run), url)["documents"]
+    passes = {p["pass"]: p["stages"] for p in document["passes"]}
+    return next(s for s in passes["templates"] if s["stage"] == "templates")
+
+
+def test_run_planted_templates_go_and_own_prose_stays(made, facts):
+    run, _ = made
+    for host in facts:
+        verdicts = {u: told(run, u) for u in host["pages"]}
+        saved = set(host["with_own_text"])
+        gone = {u for u, t in verdicts.items() if t["verdict"] == "template"}
+        exemplars = {u for u, t in verdicts.items() if t["scores"]["exemplar"]}
+        assert len(exemplars) == 2
+        assert gone | exemplars == set(host["pages"]) - saved
+        one = verdicts[min(gone)]
+        assert one["scores"]["template_share"] > 0.9
+        assert one["evidence"]["fill_in_lines"]["lines"] >= 1
+        assert one["evidence"]["witness_id"] in {
+            why(open_run(run), u)["documents"][0]["document"]["id"] for u in exemplars
+        }
+    cuts = told(run, min(facts[0]["with_own_text"]))["cuts"]
+    assert {c["reason"] for c in cuts} == {"boilerplate"}
+
+
+def test_run_books_balance_to_the_last_token(made):
+    run, _ = made
+    assert verify(open_run(run)) == []
+
+
+def test_run_any_order_and_kill_same_bytes(mill, made, tmp_path):
+    run, tasks = made
+    for most in (tasks // 2, tasks // 4):  # in the middle of the stage and after it
+        with pytest.raises(KeyboardInterrupt):
+            mill_it(tmp_path, seed=1, most=most)
+    again, more = mill_it(tmp_path, seed=2)
+    assert 0 < more < tasks
+    assert mill.differing(mill.snapshot(run), mill.snapshot(again)) == []
+
+
+def test_verify_names_a_page_that_its_template_does_not_explain(made, tmp_path):
+    import duckdb
+
+    from gristmill.pipelines.witness import check_decisions
+
+    run = open_run(made[0])
+    use = run.passes[1].surveys
+    name = run.decisions(use, next(iter(run.shards)))
+    path = run.store.path(name)
+    before, stamp = path.read_bytes(), path.stat()
+    table = pq.read_table(path)
+    shared = table.column("shared").to_pylist()
+    first = next(i for i, v in enumerate(shared) if v is not None)
+    shared[first] = 1
+    at = table.column_names.index("shared")
+    field = table.schema.field("shared")
+    table = table.set_column(at, field, pa.array(shared, field.type))
+    try:
+        pq.write_table(table, path)
+        found = list(check_decisions(run, duckdb.connect(), use, "exact_duplicates", "templates"))
+    finally:
+        path.write_bytes(before)
+    assert stamp.st_size == len(before)
+    assert [what for _, what in found if "less alike than 1/2" in what]
