@@ -39,10 +39,10 @@ class Word(NamedTuple):
 # One alternative per rule; the order decides. A word byte is taken one at a time, so that a
 # separator or a character of its own inside a run of bytes ends the word.
 TOKEN = re.compile(
-    rb"(?P<gap>\xc2[\x00-\xff]|\xe2[\x00-\x81][\x00-\xff]|\xef\xbc[\x00-\x8f]|\xe3\x80[\x00-\xff])"
-    rb"|(?P<single>[\xe4-\xe9][\x00-\xff]{2}|\xe3[\x00-\x7f\x81-\xff][\x00-\xff]"
-    rb"|\xe0[\xb8-\xff][\x00-\xff]|\xf0[\xa0-\xff][\x00-\xff]{2}"
-    rb"|\xe1[\x80-\x82\x9e\x9f][\x00-\xff])"
+    rb"(?P<gap>\xc2[\x80-\xff]|\xe2[\x80\x81][\x80-\xff]|\xef\xbc[\x80-\x8f]|\xe3\x80[\x80-\xff])"
+    rb"|(?P<single>[\xe4-\xe9][\x80-\xff]{2}|\xe3[\x81-\xff][\x80-\xff]"
+    rb"|\xe0[\xb8-\xff][\x80-\xff]|\xf0[\xa0-\xff][\x80-\xff]{2}"
+    rb"|\xe1[\x80-\x82\x9e\x9f][\x80-\xff])"
     rb"|(?P<word>[0-9A-Za-z\x80-\xff])"
     rb"|(?P<line>\n)|(?P<stop>[.!?])|(?P<other>[\x00-\xff])",
     re.DOTALL,

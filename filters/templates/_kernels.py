@@ -28,18 +28,14 @@ VERBATIM = U(1)  # tells n-grams of words from those of masked items
 
 LITERAL, DIGIT, NAME, RARE = 0, 1, 2, 3  # why a word is masked; LITERAL: it is not
 
-# 0 separates, 1 belongs to a word, 2 needs a look at the bytes after it, 3 may begin a character
-# of three bytes that is a word of its own, 4 separates and ends a sentence.
+# 0 separates, 1 belongs to a word, 2 needs a look at the bytes after it, 3 separates and ends a
+# sentence.
 _KIND = np.zeros(256, np.uint8)
 _KIND[0x80:] = 1
 for _first, _last in ((48, 58), (65, 91), (97, 123)):
     _KIND[_first:_last] = 1
-_KIND[[0xC2, 0xE1, 0xE2, 0xEF, 0xF0]] = 2
-_KIND[[0xE0, 0xE3, 0xE4, 0xE5, 0xE6, 0xE7, 0xE8, 0xE9]] = 3
-_KIND[[33, 46, 63]] = 4
-_FROM = np.zeros(256, np.uint8)
-_FROM[0xE0] = 0xB8  # Thai, Lao, Tibetan
-_FROM[0xE3] = 0x81  # kana
+_KIND[[0xC2, *range(0xE0, 0xEA), 0xEF, 0xF0]] = 2
+_KIND[[33, 46, 63]] = 3
 _LOWER = np.arange(256, dtype=np.uint64)
 _LOWER[65:91] += U(32)
 _SPACE = np.zeros(256, np.uint8)
@@ -68,27 +64,31 @@ def longest(offsets):
 
 @njit(cache=True, nogil=True)
 def _wide(data, at, end):
-    """Width of the character at a lead byte, and 0: it separates, 1: word byte, 2: word."""
+    """Width of the character at a lead byte, and 0: it separates, 1: word byte, 2: word.
+
+    A lead byte without the bytes that follow it is a word byte: a line feed is never swallowed.
+    """
     c = data[at]
-    if at + 1 >= end:
+    d = data[at + 1] if at + 1 < end else 0
+    if d < 0x80:
         return 1, 1
-    d = data[at + 1]
     if c == 0xC2:
         return 2, 0
-    if at + 2 >= end:
+    e = data[at + 2] if at + 2 < end else 0
+    if e < 0x80:
         return 1, 1
-    if c == 0xE2:
-        return (3, 0) if d <= 0x81 else (1, 1)
-    if c == 0xEF:
-        return (3, 0) if d == 0xBC and data[at + 2] < 0x90 else (1, 1)
-    if c == 0xE3 and d == 0x80:
+    if (
+        (c == 0xE2 and d <= 0x81)
+        or (c == 0xEF and d == 0xBC and e < 0x90)
+        or (c == 0xE3 and d == 0x80)
+    ):
         return 3, 0
-    if c == 0xE3 or (c >= 0xE4 and c <= 0xE9) or (c == 0xE0 and d >= 0xB8):
+    if c == 0xE3 or 0xE4 <= c <= 0xE9 or (c == 0xE0 and d >= 0xB8):
         return 3, 2
-    if c == 0xF0:
-        return (4, 2) if d >= 0xA0 and at + 3 < end else (1, 1)
     if c == 0xE1 and (0x80 <= d <= 0x82 or 0x9E <= d <= 0x9F):
         return 3, 2
+    if c == 0xF0 and d >= 0xA0 and at + 3 < end and data[at + 3] >= 0x80:
+        return 4, 2
     return 1, 1
 
 
@@ -123,17 +123,17 @@ def scan(data, start, end, common, words, masks, places):
     while at < end:
         c = data[at]
         kind = _KIND[c]
-        if kind in (0, 4):
+        if kind in (0, 3):
             if c == 10:
                 line += 1
                 initial = True
-            elif kind == 4:
+            elif kind == 3:
                 initial = True
             at += 1
             continue
         single = False
         width = 1
-        if kind >= 2:
+        if kind == 2:
             width, what = _wide(data, at, end)
             if what == 0:
                 at += width
@@ -150,9 +150,9 @@ def scan(data, start, end, common, words, masks, places):
             while at < end:
                 c = data[at]
                 kind = _KIND[c]
-                if kind in (0, 4):
+                if kind in (0, 3):
                     break
-                if kind >= 2 and _wide(data, at, end)[1] != 1:
+                if kind == 2 and _wide(data, at, end)[1] != 1:
                     break
                 digit |= 48 <= c <= 57
                 h = h * BASE + _LOWER[c]
