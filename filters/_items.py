@@ -57,6 +57,7 @@ class Index:
     starts: np.ndarray  # int64[grams + 1] into the next two
     of: np.ndarray  # int32: items with the gram
     local: np.ndarray  # int32: its number in the item
+    spelled: list[np.ndarray | None]  # hashes of its tokens, where it must be there word for word
     judged: tuple[np.ndarray, ...]  # bases, weights, own, total_weight, total_own
     notes: tuple[str, ...]
 
@@ -107,11 +108,18 @@ def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item
 
 
 def load_index(
-    files: tuple[Path, ...], fields: tuple[str, ...], n: int, min_words: int, where: str
+    files: tuple[Path, ...],
+    fields: tuple[str, ...],
+    limits: tuple[int, int, int],
+    where: str,
 ) -> Index:
-    """Read once as long as the contents of the files stay."""
+    """Read once as long as the contents of the files stay.
+
+    `limits`: tokens of a gram, least words of an item, and up to how many words an item must be
+    there word for word. So must one of which fewer than the least words are not common to many.
+    """
     every = tuple(f for path in files for f in _below(path, where))
-    return _load(every, fields, n, min_words, where, tuple(path_digest(f) for f in every))
+    return _load(every, fields, limits, where, tuple(path_digest(f) for f in every))
 
 
 def _below(path: Path, where: str) -> list[Path]:
@@ -129,11 +137,11 @@ def _below(path: Path, where: str) -> list[Path]:
 def _load(
     files: tuple[Path, ...],
     fields: tuple[str, ...],
-    n: int,
-    min_words: int,
+    limits: tuple[int, int, int],
     where: str,
     _digests: tuple[str, ...],
 ) -> Index:
+    n, min_words, _ = limits
     items = [item for path in files for item in read_items(path, fields, where)]
     hashes, free, ends = _tokens([item.text for item in items])
     words = _words(free, ends)
@@ -151,7 +159,7 @@ def _load(
         elif own not in seen:
             seen.add(own)
             keep.append(at)
-    return _build(items, hashes, free, ends, np.array(keep, np.int64), n, min_words, short)
+    return _build(items, hashes, free, ends, np.array(keep, np.int64), limits, short)
 
 
 def _tokens(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -159,7 +167,8 @@ def _tokens(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     room = int(view.offsets[-1] - view.offsets[0]) if len(texts) else 0
     out, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
     ends = np.zeros(len(texts) + 1, np.int64)
-    size = kernels.tokens(view.data, view.offsets, table(), out, free, ends)
+    nowhere = np.empty((0, 2), np.int64)
+    size = kernels.tokens(view.data, view.offsets, table(), out, free, ends, nowhere)
     return out[:size], free[:size], ends
 
 
@@ -167,6 +176,20 @@ def _words(free: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Length of each row in words; two characters of a script without spaces count as one."""
     halves = np.concatenate([[0], np.cumsum(np.where(free, 1, 2))])
     return np.asarray((halves[ends[1:]] - halves[ends[:-1]]) // 2, np.int64)
+
+
+def _length(free: np.ndarray) -> int:
+    """Length in words of tokens that are, or are not, of a script without spaces."""
+    return int(np.where(free, 1, 2).sum()) // 2
+
+
+def _covered(grams: np.ndarray, size: int, n: int) -> np.ndarray:
+    """Which of `size` tokens stand in one of the `grams`, bool by first token."""
+    steps = np.zeros(size + 1, np.int64)
+    at = np.flatnonzero(grams)
+    np.add.at(steps, at, 1)
+    np.add.at(steps, at + n, -1)
+    return np.asarray(np.cumsum(steps[:-1]) > 0)
 
 
 def _without_passages(
@@ -180,7 +203,7 @@ def _without_passages(
         if stop - start + n - 1 >= PASSAGE:
             shared[start : stop + n - 1] = True
     left = ~shared
-    if int(np.where(free[left], 1, 2).sum()) // 2 < min_words:
+    if _length(free[left]) < min_words:
         left[:] = True
     sums = np.concatenate([[0], np.cumsum(left)])
     return np.asarray(sums[n:] - sums[:-n] == n)
@@ -192,11 +215,11 @@ def _build(
     free: np.ndarray,
     ends: np.ndarray,
     keep: np.ndarray,
-    n: int,
-    min_words: int,
+    limits: tuple[int, int, int],
     short: int,
 ) -> Index:
     """The index over the items `keep`; see the module."""
+    n, min_words, full_to = limits
     all_grams = np.empty(len(hashes), np.uint64)
     kernels.grams(hashes, ends, n, all_grams)
     lists = [all_grams[ends[at] : ends[at + 1]] for at in keep]
@@ -208,12 +231,15 @@ def _build(
     ]
     weights = np.array(weight_of, np.int64)  # 64 log2((items + 1) / df), in whole numbers
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    spelled: list[np.ndarray | None] = []
     chosen, lengths, sizes = [], [], []
     common = 0
     for at, listed in zip(keep.tolist(), lists, strict=True):
         number = np.searchsorted(known, listed[: len(listed) - n + 1])
         alone = free[ends[at] : ends[at + 1]]
         asked = _without_passages(df[number], alone, len(listed), n, min_words)
+        inside = _covered(asked, len(listed), n)
+        telling = _covered(asked & (df[number] <= COMMON), len(listed), n)
         number = np.unique(number[asked])
         number = number[df[number] <= COMMON]
         if not len(number) or not weights[df[number]].any():
@@ -222,11 +248,11 @@ def _build(
         own = df[number] == df[number].min()
         found.append((number, weights[df[number]], own))
         chosen.append(at)
-        inside = np.zeros(len(listed), bool)
-        for start in np.flatnonzero(asked):
-            inside[start : start + n] = True
         sizes.append(int(inside.sum()))
-        lengths.append(int(np.where(alone[inside], 1, 2).sum()) // 2)
+        lengths.append(_length(alone[inside]))
+        whole = lengths[-1] <= full_to or _length(alone[telling]) < min_words
+        whole &= bool(inside[inside.argmax() :][: sizes[-1]].all())  # no passage in its middle
+        spelled.append(hashes[ends[at] : ends[at + 1]][inside] if whole else None)
     bases = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(number) for number, _, _ in found], out=bases[1:])
     none = np.zeros(0, np.int64)
@@ -253,6 +279,7 @@ def _build(
         starts=starts,
         of=of[order].astype(np.int32),
         local=(order - bases[of[order]]).astype(np.int32),
+        spelled=spelled,
         judged=(bases, heavy, mine, *totals),
         notes=("; ".join(notes),),
     )

@@ -95,8 +95,11 @@ def _token(data, i, end, table):
 
 
 @njit(cache=True, nogil=True)
-def tokens(data, offsets, table, out, free, ends):
-    """Hashes uint64 of all tokens, which are space-free, and int64[rows + 1] ends by row."""
+def tokens(data, offsets, table, out, free, ends, places):
+    """Hashes uint64 of all tokens, which are space-free, and int64[rows + 1] ends by row.
+
+    `places` int64[tokens, 2], or of no rows where nobody asks: first and last byte in `data`.
+    """
     n = 0
     ends[0] = 0
     for r in range(len(offsets) - 1):
@@ -106,6 +109,8 @@ def tokens(data, offsets, table, out, free, ends):
             if start == i:
                 break
             out[n], free[n] = h, alone
+            if len(places):
+                places[n, 0], places[n, 1] = start, i
             n += 1
         ends[r + 1] = n
     return n

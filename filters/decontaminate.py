@@ -7,10 +7,11 @@ tokens. An item is found in a text when, within a stretch of twice its length, b
 - and so are all its grams, each weighted by its inverse document frequency over the items.
 
 `need` falls with the item's length: all of an item up to `full_to` words, `share` of it from
-`long_from` words on, linearly between. So an item of nine words is found word for word, a long one
-also with changes, and an instruction or passage that items share flags none of them. The idea of
-IDF-weighted scores with a threshold by length is that of `decon` (Olmo 3, 2025); the two conditions
-and their exactness (whole numbers throughout) are ours. Case and punctuation do not count.
+`long_from` words on, linearly between. An item of up to `full_to` words must moreover be there word
+for word, and so must one that mostly consists of what many items hold. So an item of nine words is
+found, a long one also with changes, and an instruction or passage that items share flags none of
+them. IDF-weighted scores with a threshold by length are the idea of `decon` (Olmo 3, 2025); the two
+conditions and their exactness (whole numbers throughout) are ours. Case and marks do not count.
 
 What it cannot see: paraphrase, translation, and items shorter than `min_words`.
 """
@@ -53,8 +54,8 @@ class Decontaminate:
     ngram: int = 5  # tokens
     min_words: int = 8  # shorter items are not looked for
     full_to: int = 12  # words: up to here all of an item must be there
-    long_from: int = 50  # words: from here on `share` of it
-    share: float = 0.5
+    long_from: int = 25  # words: from here on `share` of it
+    share: float = 0.4
 
     name: ClassVar[str] = "decontaminate"
     revision: ClassVar[int] = 1
@@ -83,7 +84,8 @@ class Decontaminate:
 
     def _index(self) -> Index:
         where = f"{self.name}.files"
-        return load_index(self.files, self.fields, self.ngram, self.min_words, where)
+        limits = (self.ngram, self.min_words, self.full_to)
+        return load_index(self.files, self.fields, limits, where)
 
     def load(self) -> tuple[str, ...]:
         """Read the items; UsageError for a garbled file; how many cannot be looked for."""
@@ -100,8 +102,9 @@ class Decontaminate:
         """Find items in each text."""
         index = self._index()
         view = text_view(batch.column("text"))
-        found = _find(view, index, self.ngram, self.needed(index.words))
-        rows, items, best = found
+        rows, items, best = _find(view, index, self.ngram, self.needed(index.words))
+        good = _spelled_out(view, index, rows, items, best)
+        rows, items, best = rows[good], items[good], best[good]
         scores: dict[str, np.ndarray] = {
             "items": np.bincount(rows, minlength=view.rows).astype(np.int32),
             "words": np.zeros(view.rows, np.int32),
@@ -158,6 +161,39 @@ def _find(
     good = np.flatnonzero(judged[:, 0] > 0)
     at = groups[good]
     return rows[hit[at]], item[at].astype(np.int64), judged[good]
+
+
+def _spelled_out(
+    view: TextView, index: Index, rows: np.ndarray, items: np.ndarray, best: np.ndarray
+) -> np.ndarray:
+    """Which of the finds stand: those of items that must be whole are looked for word by word.
+
+    Where one stands, `best` gets its first and last byte. A text is read again only for these.
+    """
+    good = np.ones(len(rows), bool)
+    held = -1
+    for k, (row, item) in enumerate(zip(rows.tolist(), items.tolist(), strict=True)):
+        wanted = index.spelled[item]
+        if wanted is None:
+            continue
+        if row != held:
+            held = row
+            bounds = view.offsets[row : row + 2]
+            room = int(bounds[1] - bounds[0])
+            hashes, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
+            places, ends = np.empty((room, 2), np.int64), np.zeros(2, np.int64)
+            size = kernels.tokens(view.data, bounds, table(), hashes, free, ends, places)
+            hashes = hashes[:size]
+        at = np.flatnonzero(hashes[: max(0, len(hashes) - len(wanted) + 1)] == wanted[0])
+        for t in range(1, len(wanted)):
+            at = at[hashes[at + t] == wanted[t]]
+        good[k] = len(at) > 0
+        if len(at):
+            best[k, 2:4] = (
+                places[at[0], 0] - bounds[0],
+                places[at[0] + len(wanted) - 1, 1] - bounds[0],
+            )
+    return good
 
 
 def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:

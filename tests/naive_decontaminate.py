@@ -42,8 +42,11 @@ def idf(items: int, df: int) -> int:
     return math.floor(64 * math.log2((items + 1) / df) + 1e-9)
 
 
-def index(texts: list[str], n: int, min_words: int, table):
-    """Items that are looked for: (place, words, tokens, {gram: (weight, own)})."""
+def index(texts: list[str], n: int, min_words: int, full_to: int, table):
+    """Items that are looked for: (place, words, tokens, those that must follow each other, grams).
+
+    Grams with their weight and whether they are the item's own.
+    """
     listed, seen = [], set()
     for place, text in enumerate(texts):
         toks = tokens(text, table)
@@ -75,7 +78,12 @@ def index(texts: list[str], n: int, min_words: int, table):
         least = min(df[g] for g in kept)
         inside = sorted({t for at, _ in asked for t in range(at, at + n)})
         weights = {g: (idf(len(listed), df[g]), df[g] == least) for g in kept}
-        out.append((place, words_of([toks[t] for t in inside]), len(inside), weights))
+        words = words_of([toks[t] for t in inside])
+        telling = sorted({t for at, g in asked if g in kept for t in range(at, at + n)})
+        whole = words <= full_to or words_of([toks[t] for t in telling]) < min_words
+        whole = whole and inside[-1] - inside[0] + 1 == len(inside)
+        spelled = [toks[t][0] for t in inside] if whole else None
+        out.append((place, words, len(inside), spelled, weights))
     return out
 
 
@@ -96,7 +104,7 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
         last[gram] = at
         hits.append((at, gram))
     found = {}
-    for place, words, size, weights in known:
+    for place, words, size, spelled, weights in known:
         mine = [(at, g) for at, g in hits if g in weights]
         need = needed(words)
         total = sum(w for w, _ in weights.values())
@@ -112,4 +120,12 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
             best = weight
             share = min(own * 1000 // owned, weight * 1000 // total)
             found[place] = (share, own, toks[window[0][0]][1], toks[at + n - 1][2])
+        if spelled and place in found:
+            said = [t[0] for t in toks]
+            fits = [b for b in range(len(said)) if said[b : b + len(spelled)] == spelled]
+            if not fits:
+                del found[place]
+                continue
+            last_token = toks[fits[0] + len(spelled) - 1]
+            found[place] = (*found[place][:2], toks[fits[0]][1], last_token[2])
     return found

@@ -93,6 +93,18 @@ def test_instruction_that_items_share_flags_none_alone(write, items):
         assert found(stage, f"{sentence(53, 30)} {rest[1]} {sentence(52, 20)}")[0]["words"] == 9
 
 
+def test_what_many_items_begin_with_does_not_stand_for_an_item(write):
+    """Of an item like this one gram alone is its own; the words around it must be there as well."""
+    asked = "Which one of the following statements about it is"
+    items = [
+        f"{asked} {w}?" for w in ("false", *(f"{a} {b}" for a in WORDS[:9] for b in WORDS[9:12]))
+    ]
+    stage = Decontaminate(files=write(items))
+    assert not found(stage, "following statements about it is false, and more of that kind")
+    (note,) = found(stage, f"{sentence(1, 20)} {asked} false {sentence(2, 20)}")
+    assert note["item"] == "line 1"
+
+
 def test_parts_far_apart_are_no_item(write):
     item = sentence(1, 12).split()
     stage = Decontaminate(files=write([" ".join(item)]))
@@ -230,12 +242,12 @@ def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n,
     path.write_text("".join(json.dumps({"question": i}) + "\n" for i in items))
     options = {"ngram": n, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
     stage = Decontaminate(files=path, **options)
-    index = load_index((path,), (), n, 4, "x")
-    known = twin.index(items, n, 4, table())
+    index = load_index((path,), (), (n, 4, 6), "x")
+    known = twin.index(items, n, 4, 6, table())
     lines = [int(item.name.removeprefix("line ")) - 1 for item in index.items]
     assert lines == [place for place, *_ in known]
     assert index.words.tolist() == [words for _, words, *_ in known]
-    assert index.sizes.tolist() == [size for *_, size, _ in known]
+    assert index.sizes.tolist() == [size for _, _, size, *_ in known]
     plants = data.draw(st.lists(st.sampled_from([*items, *more]), max_size=5)) if more else items
     texts = [None, " ".join(plants), *more]
     batch = batch_of(texts)
