@@ -153,6 +153,7 @@ def _annotate_group(
             edits = _only(known.edits, alive)
             pending.append(edits)
             late[f"{stage.name}.edits"] = edits_column(edits, rows, alive)
+            size = size.copy()  # Arrow took the one before as it is, without a copy
             np.add.at(size, edits.rows, edits.inserted() - edits.lengths)
             late[f"{stage.name}.bytes"] = pa.array(size, mask=~alive)
         notes: list[str | None] = [None] * rows
