@@ -4,8 +4,8 @@
 
 Two heads of the size that quality filters have (dim 100, words and bigrams, 2,000,000 buckets: 837
 MB each) are trained for one epoch on the texts with made-up labels: speed is what is asked here,
-and the size is what costs. The library comes from `pip install 'gristmill[quality]'`. MB are 10^6 bytes
-of UTF-8; times are CPU time on one core, the best of five (library: of two).
+and the size is what costs. The library comes with `gristmill[quality]`. MB are 10^6 bytes of UTF-8;
+times are CPU time on one core, the best of five (library: of two).
 """
 
 from __future__ import annotations
