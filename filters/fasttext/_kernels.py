@@ -33,6 +33,7 @@ from numba.np.arrayobj import make_array
 
 STRETCH = 512  # words
 ROWS = 4096  # row numbers held back until they are added
+MEMO = 16384  # new words whose subwords' sum is kept
 LOW = np.uint64(0xFFFFFFFF)
 FNV_BASIS, FNV_PRIME = np.uint64(2166136261), np.uint64(16777619)
 NGRAM_PRIME = np.uint64(116049371)
@@ -309,7 +310,12 @@ def sums(data, offsets, words, scheme, buckets, table, out):
     keys = np.empty(STRETCH, np.uint64)
     starts, sizes = np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.uint64)
     fresh, first = np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.uint64)
-    rows = np.empty(ROWS, np.uint32)
+    rows, fewer = np.empty(ROWS, np.uint32), np.empty(ROWS, np.uint32)
+    # Texts repeat their words: the sum of a new word's subwords is kept until another word needs
+    # the place. Sums are exact, so it does not show. `seen` tells words of up to 16 bytes apart.
+    columns = table.shape[1]
+    seen = np.zeros((MEMO if maxn > 0 else 0, 3), np.uint64)
+    memos = np.empty((len(seen), columns), np.int64)
     for text in range(len(offsets) - 1):
         i, end = np.uint64(offsets[text]), np.uint64(offsets[text + 1])
         total = out[text]
@@ -342,11 +348,29 @@ def sums(data, offsets, words, scheme, buckets, table, out):
                     if sizes[t] >= len(LABEL) and data[starts[t]] == 0x5F:
                         if _same(data, starts[t], LABEL, 0, len(LABEL)):
                             continue
-                    if maxn > 0:
+                    size = np.int64(sizes[t])
+                    if maxn > 0 and size > 16:
                         n = _subwords(
-                            data, starts[t], np.int64(sizes[t]), bucket, minn, maxn,
-                            bits, ranks, count, rows, n, table, total,
+                            data, starts[t], size, bucket, minn, maxn, bits, ranks, count, rows, n,
+                            table, total,
                         )  # fmt: skip
+                    elif maxn > 0:
+                        at = fresh[t] & np.uint64(MEMO - 1)
+                        head = _load8(data, starts[t]) if size >= 8 else np.uint64(size)
+                        if seen[at, 0] != keys[t] or seen[at, 1] != head or seen[at, 2] != size:
+                            seen[at, 0], seen[at, 1], seen[at, 2] = keys[t], head, size
+                            # At most 18 * 18 rows, so that nothing of it is added to `total`.
+                            more = _subwords(
+                                data, starts[t], size, bucket, minn, maxn, bits, ranks, count,
+                                fewer, 0, table, total,
+                            )  # fmt: skip
+                            for c in range(columns):
+                                memos[at, c] = 0
+                            for g in range(more):
+                                for c in range(columns):
+                                    memos[at, c] += table[fewer[g], c]
+                        for c in range(columns):
+                            total[c] += memos[at, c]
                 hashes[kept] = _wide(fresh[t])
                 kept += 1
             # 3. n-grams of words: those that begin with a carried word end in this stretch.
