@@ -472,7 +472,7 @@ def sample(data, offsets, samples, size, out, ends):
     """Copy `samples` pieces of `size` bytes of each text into `out`, joined by spaces.
 
     Pieces are cut inwards to whole characters; texts up to samples * size bytes are copied whole.
-    `ends` int64[rows + 1] become the offsets into `out`.
+    `ends` int64[rows * samples + 1] become the ends of the pieces, spaces before them included.
     """
     write = np.int64(0)
     for row in range(len(offsets) - 1):
@@ -492,4 +492,6 @@ def sample(data, offsets, samples, size, out, ends):
                 write += 1
             out[write : write + stop - start] = data[base + start : base + stop]
             write += stop - start
-        ends[row + 1] = write
+            ends[row * samples + k + 1] = write
+        for k in range(pieces, samples):
+            ends[row * samples + k + 1] = write

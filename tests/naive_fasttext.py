@@ -137,7 +137,7 @@ def huffman(counts: list[int]) -> list[list[tuple[int, int]]]:
 DIM, BUCKET, WORDS, LABELS = 3, 4, (b"</s>", b"river"), (b"__label__a", b"__label__b")
 
 
-def model_bytes(*, number=12, kept=None, rows=None, args=None) -> bytes:
+def model_bytes(*, number=12, kept=None, rows=None, args=None, labels=LABELS) -> bytes:
     """The bytes of a dense model, written here, so that tests need no library."""
     fields = {
         "dim": DIM, "ws": 5, "epoch": 5, "minCount": 1, "neg": 5, "wordNgrams": 2, "loss": 3,
@@ -146,7 +146,7 @@ def model_bytes(*, number=12, kept=None, rows=None, args=None) -> bytes:
     raw = struct.pack("<ii12id", 793712314, number, *fields.values(), 1e-4)
     pruned = -1 if kept is None else len(kept)
     raw += struct.pack("<iiiqq", 4, 2, 2, 100, pruned)
-    for kind, entries in enumerate((WORDS, LABELS)):
+    for kind, entries in enumerate((WORDS, labels)):
         for entry in entries:
             raw += entry + b"\0" + struct.pack("<qb", 9, kind)
     for pair in kept or ():

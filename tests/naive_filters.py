@@ -331,9 +331,9 @@ def raw_lines(data: bytes) -> list[bytes]:
     return lines if lines[-1] else lines[:-1]
 
 
-def sampled(text: bytes, samples: int, size: int) -> bytes:
+def sampled(text: bytes, samples: int, size: int) -> list[bytes]:
     if len(text) <= samples * size:
-        return text
+        return [text] + [b""] * (samples - 1)
     pieces = []
     for k in range(samples):
         start = k * (len(text) - size) // max(samples - 1, 1)
@@ -342,5 +342,5 @@ def sampled(text: bytes, samples: int, size: int) -> bytes:
             start += 1
         while end > start and end < len(text) and text[end] & 0xC0 == 0x80:
             end -= 1
-        pieces.append(text[start:end])
-    return b" ".join(pieces)
+        pieces.append(b" " * (k > 0) + text[start:end])
+    return pieces

@@ -14,7 +14,8 @@ from numba import njit
 
 LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-TERMS = 14  # of the series, at |r| <= 0.35: beyond the last bit of a float64
+# 1/14!, ..., 1/1!, 1/0!: at |r| <= 0.35 the series goes beyond the last bit of a float64.
+SERIES = np.array([1.0 / math.factorial(k) for k in range(14, -1, -1)])
 
 
 @njit(cache=True, nogil=True)
@@ -24,9 +25,9 @@ def exponential(x):
         return 0.0
     whole = math.floor(x * LOG2E + 0.5)
     r = (x - whole * LN2_HIGH) - whole * LN2_LOW
-    out = 1.0
-    for k in range(TERMS, 0, -1):
-        out = 1.0 + out * r / k
+    out = SERIES[0]
+    for k in range(1, len(SERIES)):
+        out = out * r + SERIES[k]
     return math.ldexp(out, int(whole))
 
 

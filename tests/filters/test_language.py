@@ -17,7 +17,8 @@ from gristmill.documents.errors import UsageError
 from gristmill.documents.stage import checked_measure, checked_verdict
 from gristmill.documents.text import text_view
 from gristmill.filters import Language
-from gristmill.filters.language import codes, sampled
+from gristmill.filters._lid import codes
+from gristmill.filters.language import sampled
 
 # ruff: noqa: RUF001 - other alphabets are what is tested
 TEXTS = {
@@ -64,22 +65,24 @@ def test_language_verdict_keeps_what_is_listed() -> None:
     assert Language(keep=("und",)).verdict(scores).tolist() == [2, 2, 0]
 
 
-def parts_of(column: pa.Array, samples: int, size: int) -> list[bytes]:
+def parts_of(column: pa.Array, samples: int, size: int) -> list[list[bytes]]:
     view = text_view(column)
     out, ends = sampled(view.data, view.offsets, samples, size)
-    return [out[a:b].tobytes() for a, b in pairwise(ends.tolist())]
+    pieces = [out[a:b].tobytes() for a, b in pairwise(ends.tolist())]
+    return [pieces[at : at + samples] for at in range(0, len(pieces), samples)]
 
 
 @given(st.text(max_size=400), st.integers(1, 5), st.integers(4, 40))
 def test_sampled_any_text_stays_utf8_and_within_size(text: str, samples: int, size: int) -> None:
     raw = text.encode()
-    (part,) = parts_of(pa.array([text], pa.large_string()), samples, size)
-    part.decode()  # whole characters
+    (pieces,) = parts_of(pa.array([text], pa.large_string()), samples, size)
+    for piece in pieces:
+        piece.decode()  # whole characters
     if len(raw) <= samples * size:
-        assert part == raw
+        assert pieces == [raw] + [b""] * (samples - 1)
     else:
-        assert samples * (size - 6) <= len(part) <= samples * (size + 1)
-        assert raw.startswith(part[: size - 3])  # a character of 4 bytes may have been cut
+        assert samples * (size - 6) <= sum(map(len, pieces)) <= samples * (size + 1)
+        assert raw.startswith(pieces[0][: size - 3])  # a character of 4 bytes may have been cut
 
 
 @given(
@@ -93,6 +96,81 @@ def test_sampled_any_bytes_equal_twin(naive, values, samples, size, skip) -> Non
     column = pa.array(values, pa.large_binary())[skip:]
     wanted = [twin(v or b"", samples, size) for v in values[skip:]]
     assert parts_of(column, samples, size) == wanted
+
+
+def repeated(code: str, size: int) -> str:
+    return ((TEXTS[code] + " ") * size)[:size]
+
+
+def test_language_of_three_languages_is_undetermined() -> None:
+    each = ("eng_Latn", "rus_Cyrl", "ell_Grek")
+    mixed = " ".join(repeated(code, 4000) for code in each)
+    two = repeated("eng_Latn", 8000) + repeated("rus_Cyrl", 2000)
+    scores = measure(Language(), mixed, two, TEXTS["eng_Latn"])
+    assert scores["language"].tolist() == [b"und", b"eng_Latn", b"eng_Latn"]
+    assert scores["rank"][0] == scores["margin"][0] == -1
+    assert scores["margin"][2] > 0
+    unsure = Language(keep=("eng_Latn",), min_margin=int(scores["margin"][2]) + 1)
+    assert unsure.verdict(scores)[2] == 3
+
+
+@pytest.fixture
+def lid(tmp_path, small_model):
+    """A model in two languages: `river` is German to it, all else English."""
+    rows = np.zeros((6, 3))
+    rows[0, 0], rows[1, 1] = 1, 40
+    path = tmp_path / "lid.bin"
+    path.write_bytes(small_model(rows=rows, labels=(b"__label__en", b"__label__deu_Latn")))
+    return path
+
+
+def test_language_by_model_scores_margin_and_mixed(lid) -> None:
+    stage = Language(model=lid, keep=("deu_Latn",), min_score=0.9)
+    assert stage.load() == ("lid.bin: 2 languages",)
+    words, rivers = "some other words " * 400, "river " * 1100
+    texts = ("river " * 8, words, rivers + words * 2, "river", "", None, words + rivers)
+    scores = measure(stage, *texts)
+    found = [code.decode() for code in scores["language"]]
+    assert found == ["deu_Latn", "eng_Latn", "eng_Latn", "und", "und", "und", "und"]
+    assert scores["score"].dtype == scores["margin"].dtype == np.float32
+    assert (scores["score"][:2] > 0.5).all()
+    assert scores["margin"][:2] == pytest.approx(2 * scores["score"][:2] - 1, abs=1e-6)
+    assert scores["score"][3:].tolist() == scores["margin"][3:].tolist() == [0, 0, 0, 0]
+    assert checked_verdict(stage, scores, 7).tolist() == [0, 2, 2, 1, 1, 1, 1]
+    strict = Language(model=lid, keep=("deu_Latn",), min_margin=0.9999999)
+    assert strict.verdict(scores)[0] == 3
+    assert measure(stage)["language"].dtype == "S8"
+
+
+def test_language_by_model_same_in_any_batch(lid) -> None:
+    """What a row gets depends on that row alone, also where a batch is taken in parts."""
+    texts = [f"{'river ' * (n % 7)} words of a text {n} " * (1 + n % 90) for n in range(200)]
+    stage = Language(model=lid, samples=2, sample_bytes=64)
+    whole = measure(stage, *texts)
+    parts = [measure(stage, text) for text in texts]
+    for name, values in whole.items():
+        assert values.tolist() == [part[name][0] for part in parts]
+
+
+def test_language_model_of_no_languages_refused(tmp_path, lid, small_model) -> None:
+    quality = tmp_path / "quality.bin"
+    quality.write_bytes(small_model(labels=(b"__label__excellent", b"__label__poor")))
+    with pytest.raises(UsageError, match="label 'excellent' is no language"):
+        Language(model=quality).load()
+    with pytest.raises(UsageError, match="the model has no 'fra_Latn'"):
+        Language(model=lid, keep=("fra_Latn",)).load()
+    lid.write_bytes(lid.read_bytes()[:99])
+    with pytest.raises(UsageError, match=r"lid.bin: truncated"):
+        Language(model=lid).load()
+
+
+def test_language_codes_of_lid176_are_one_a_label() -> None:
+    from gristmill.filters._lid import _table
+
+    more = _table("languages_lid176.tsv")
+    assert not set(more) & set(codes())
+    assert all(len(code) == 8 and code[3] == "_" for code in more.values())
+    assert len(more) == 77
 
 
 def test_language_of_broken_text_is_that_of_its_replacement() -> None:
