@@ -118,7 +118,7 @@ def test_language_of_three_languages_is_undetermined() -> None:
 def lid(tmp_path, small_model):
     """A model in two languages: `river` is German to it, all else English."""
     rows = np.zeros((6, 3))
-    rows[0, 0], rows[1, 1] = 1, 40
+    rows[0, 0], rows[1, 1] = 1, 8
     path = tmp_path / "lid.bin"
     path.write_bytes(small_model(rows=rows, labels=(b"__label__en", b"__label__deu_Latn")))
     return path
@@ -128,18 +128,20 @@ def test_language_by_model_scores_margin_and_mixed(lid) -> None:
     stage = Language(model=lid, keep=("deu_Latn",), min_score=0.9)
     assert stage.load() == ("lid.bin: 2 languages",)
     words, rivers = "some other words " * 400, "river " * 1100
-    texts = ("river " * 8, words, rivers + words * 2, "river", "", None, words + rivers)
+    texts = ("river " * 8, words, rivers + words * 2, "river", "", None)
     scores = measure(stage, *texts)
     found = [code.decode() for code in scores["language"]]
-    assert found == ["deu_Latn", "eng_Latn", "eng_Latn", "und", "und", "und", "und"]
+    assert found == ["deu_Latn", "eng_Latn", "eng_Latn", "und", "und", "und"]
     assert scores["score"].dtype == scores["margin"].dtype == np.float32
     assert (scores["score"][:2] > 0.5).all()
     assert scores["margin"][:2] == pytest.approx(2 * scores["score"][:2] - 1, abs=1e-6)
-    assert scores["score"][3:].tolist() == scores["margin"][3:].tolist() == [0, 0, 0, 0]
-    assert checked_verdict(stage, scores, 7).tolist() == [0, 2, 2, 1, 1, 1, 1]
-    strict = Language(model=lid, keep=("deu_Latn",), min_margin=0.9999999)
+    assert scores["score"][3:].tolist() == scores["margin"][3:].tolist() == [0, 0, 0]
+    assert checked_verdict(stage, scores, 6).tolist() == [0, 2, 2, 1, 1, 1]
+    strict = Language(model=lid, keep=("deu_Latn",), min_margin=0.99)
     assert strict.verdict(scores)[0] == 3
     assert measure(stage)["language"].dtype == "S8"
+    halves = Language(model=lid, samples=2)
+    assert measure(halves, words + rivers)["language"].tolist() == [b"und"]
 
 
 def test_language_by_model_same_in_any_batch(lid) -> None:
