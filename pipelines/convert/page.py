@@ -1,4 +1,4 @@
-"""One page to its main text: parse, write back, scan, choose, render.
+"""One page to its main text: parse, write back, scan, choose, weed, render.
 
 lexbor (by Resiliparse) repairs the markup as browsers do; the tree is written back as regular HTML
 and all else is a few linear passes of kernels over those bytes: no Python per node. On the 326
@@ -24,6 +24,7 @@ from .mathml import write_formulas
 from .render._kernels import render
 from .tree import vocabulary as words
 from .tree._kernels import data_tables, measure, scan
+from .weed._kernels import weed
 
 _MATH: Final = words.TAG["math"]
 _HIDDEN: Final = np.int32(1 << words.REASONS.index("hidden"))
@@ -87,9 +88,10 @@ def main_text(nodes: Nodes, *, product: bool, markdown: bool) -> tuple[str, dict
     if not len(tag):
         return "", {}
     chars, marks = measure(buf, tag, parent, start, end, words.NEVER)
-    cut, root = choose(
-        buf, tag, parent, last, start, end, hints, chars, marks, words.NEVER, words.BLOCK, product
+    cut, root, kept, prose = choose(
+        buf, tag, parent, last, start, end, hints, chars, marks, words.NEVER, product
     )
+    weed(buf, tag, parent, last, start, end, chars, marks, cut, root, kept, words.BLOCK, prose)
     counts = tally(tag, chars, cut)
     if not counts[0] and counts.any():  # everything was cut: keep all that shows
         cut = np.where(words.NEVER[tag] | (cut == 255), cut, 0).astype(np.uint8)

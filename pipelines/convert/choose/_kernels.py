@@ -1,21 +1,24 @@
-"""Which nodes of a page are its main text, and why the others are not.
+"""Which part of a page is its main text, and why the rest is not.
 
 Self-contained, as Numba's cache does not see edits elsewhere; tags by `tree.vocabulary.TAG`, hints
 by its bits, which a test holds. Integers alone, each loop linear in nodes: the same on every CPU,
-and no page is slow. In this order:
+and no page is slow. In this order (`weed` then does the small things inside):
 
 1. cuts by tag (`nav`, page `footer`...) and by words of `class`, `id`, `role`, unless the element
-   holds so much of the page that the name must mean something else;
+   holds so much of the page, or so much code or prose, that the name must mean something else;
 2. narrowing: from the body down into the one child that holds most of what is left, by prose
    where the page is prose, else by text and sentence marks; never into one of several twins
-   (posts of a thread, cards of a list);
-3. lists of links; on pages of prose also single links in blocks of their own, and captions;
-4. short labels that stand three times or more in blocks of their own (`Reply`, `Read more`).
+   (posts of a thread, cards of a list) that weigh something together;
+3. from there into the one element that says to be the main part (`main`, `entry-content`,
+   `itemprop=articleBody`), if it holds enough.
 
 The numbers below were set by hand on one half of the sites of the benchmark (benchmarks/
-extraction.py), never on the other; each was moved both ways and stands where the mean F1 was best
-or did not change. Alternative: one search for the best node (Readability, Resiliparse): as good on
-articles, 0.25 F1 worse on listings.
+extraction.py), never on pages of the other. Where a wide range gave the same F1 there, the value
+that cuts least was taken: on sites never seen, a cut that is not needed costs more than one that
+is missed (a narrower rule of the same F1 on the first half lost 4% of the text of the second).
+Alternatives: one search for the best node (Readability, Resiliparse): as good on articles, 0.25 F1
+worse on listings; gradient-boosted trees over 119 features of each text, trained on other sites of
+the same half: 0.10 F1 worse (164 pages teach too little of what a list is).
 """
 
 # ruff: noqa: PLR1714, SIM102, SIM109
@@ -25,36 +28,44 @@ import numpy as np
 from numba import njit
 
 TEXT = 1
-(A, BODY, MAIN, ARTICLE, NAV, HEADER, FOOTER, ASIDE, FORM, P, H1, H6, UL, OL, LI, DL, DT, TABLE) = (
-    2, 4, 6, 7, 9, 10, 11, 12, 13, 15, 16, 21, 22, 23, 24, 25, 26, 28
+(A, BODY, MAIN, ARTICLE, NAV, HEADER, FOOTER, ASIDE, FORM, P, H1, H6, UL, OL, DL, DT, TABLE) = (
+    2, 4, 6, 7, 9, 10, 11, 12, 13, 15, 16, 21, 22, 23, 25, 26, 28
 )  # fmt: skip
-(TR, TD, TH, PRE, CODE, BLOCKQUOTE, FIGCAPTION, NOSCRIPT, BUTTON, DIALOG, LABEL, MENU, SEARCH) = (
-    32, 33, 34, 36, 37, 42, 44, 50, 62, 67, 73, 93, 102
+(TR, PRE, BLOCKQUOTE, NOSCRIPT, BUTTON, DIALOG, LABEL, MENU, SEARCH) = (
+    32, 36, 42, 50, 62, 67, 73, 93, 102
 )  # fmt: skip
 
 # Reasons, as vocabulary.REASONS counts them from 1; 255 is what never shows as text.
 NAVIGATION, FOOT, TOP, SIDE, PROMOTION, RELATED, HIDDEN, FORMS = 1, 2, 3, 4, 6, 7, 10, 11
-COOKIES, LINKS, OUTSIDE, LABELS, CAPTIONS = 13, 14, 15, 17, 18
+COOKIES, OUTSIDE, LABELS = 13, 15, 17
 NEVER = 255
 
 REASON_BITS = 0xFFFF
-CONTENT, MAIN_HINT, GUTTER, TAB, PRESS, CAROUSEL = (
-    1 << 16, 1 << 17, 1 << 19, 1 << 21, 1 << 22, 1 << 23,
+CONTENT, MAIN_HINT, GUTTER, TAB, PRESS, CAROUSEL, BODY_HINT = (
+    1 << 16, 1 << 17, 1 << 19, 1 << 21, 1 << 22, 1 << 23, 1 << 24,
 )  # fmt: skip
 LAST_RESORT = (1 << 9) | (1 << 12)  # hidden, cookies
 
 # Shares in per cent, lengths in characters that are not spaces.
 SMALL_TEXT, SMALL_MARKS = 50, 40  # of the page: a named block above either is content
-COOKIE_TEXT = 95
+# What no class word and no tag cuts: code; prose, by what a block of that name may well hold.
+SPARED_CODE = 100
+SPARED_PROSE = 200
+SPARED_PROSE_KINDS = 1_000  # footers, sidebars, comments and reviews are prose themselves
+SPARED_PROSE_TAG = 600
+KINDS = (1 << 1) | (1 << 3) | (1 << 7) | (1 << 15)  # footer, sidebar, comments, reviews
+NAV_UNLINKED, NAV_LINKED = 100, 70  # more text outside of links, less in links: no navigation
+COOKIE_TEXT = 50
 FORM_MARKS = 10  # sentence marks that make a form a text
 PRESS_TEXT = 30  # the longest label of a button
-SHARE, SHARE_MAIN, SHARE_ARTICLE = 75, 30, 75  # of its parent's weight that a child must hold
+# Of its parent's weight (or of what was narrowed down to) that an element must hold.
+SHARE_PROSE, SHARE = 75, 90
+SHARE_ARTICLE, SHARE_WORD, SHARE_BODY, SHARE_MAIN = 75, 60, 40, 30
+ALONE = 80  # of the weight of all elements that say the same of themselves
 MARK_WEIGHT = 10  # one sentence mark weighs as much as so many characters
-TWIN_TEXT = 40  # the shortest block that counts as a twin
+TWIN_TEXT, TWIN_SHARE = 100, 10  # the shortest twin; what all must hold of the one chosen
 BRIEF = 15  # the longest text of a link that counts as navigation
-LIST_LINKS, LIST_SHARE, LIST_LENGTH = 3, 60, 60
-PROSE_SHARE, PROSE_TEXT, PROSE_LINKED = 50, 400, 50
-LABEL_TEXT, LABEL_TIMES = 20, 3
+PROSE_SHARE, PROSE_TEXT = 50, 400
 GUTTER_TEXT = 20_000
 KEPT_MARKS = 20  # a page that keeps less of its sentence marks is chosen again without words
 
@@ -65,22 +76,20 @@ def _heads(t):
 
 
 @njit(cache=True, nogil=True)
-def _by_name(i, t, above, within, hints, chars, marks, small, total, never, product, mask):
-    """The reason to cut one element by its tag and its hints, or 0."""
+def _by_name(i, t, above, within, hints, marks, held, small, never, product, mask):
+    """The reason to cut one element by its tag and its hints, or 0. `held`: its row of _weigh."""
     h = hints[i]
+    text, linked, prose, code = held[i, 0], held[i, 1], held[i, 6], held[i, 7]
     if never[t] and not (t == BUTTON and _heads(above)):
         return NEVER
-    if (
-        h & PRESS
-        and chars[i] <= PRESS_TEXT
-        and not marks[i]
-        and not _heads(t)
-        and not _heads(above)
-    ):
+    if h & PRESS and text <= PRESS_TEXT and not marks[i] and not _heads(t) and not _heads(above):
         return FORMS
-    if t == NAV or t == MENU or t == SEARCH:
+    if code > SPARED_CODE and t != DIALOG:
+        return 0
+    plain = prose <= SPARED_PROSE_TAG
+    if plain and (t == NAV or t == MENU or t == SEARCH):
         return NAVIGATION
-    if h & (1 << (COOKIES - 1)) and t != BODY and chars[i] * 100 <= total * COOKIE_TEXT:
+    if h & (1 << (COOKIES - 1)) and t != BODY and text * 100 <= held[0, 0] * COOKIE_TEXT:
         return COOKIES
     if t == DIALOG:
         return PROMOTION
@@ -88,24 +97,30 @@ def _by_name(i, t, above, within, hints, chars, marks, small, total, never, prod
         return 0
     if t == NOSCRIPT:
         return HIDDEN
-    if product and h & CAROUSEL:
-        return RELATED
-    if (t == LABEL or t == FORM) and marks[i] <= FORM_MARKS:
-        return FORMS
-    if t == FOOTER and not within & 1:
-        return FOOT
-    if t == HEADER and not within:
-        return TOP
-    if t == ASIDE:
-        return SIDE
+    if plain:
+        if product and h & CAROUSEL:
+            return RELATED
+        if (t == LABEL or t == FORM) and marks[i] <= FORM_MARKS:
+            return FORMS
+        if t == FOOTER and not within & 1:
+            return FOOT
+        if t == HEADER and not within:
+            return TOP
+        if t == ASIDE:
+            return SIDE
     if h & REASON_BITS and not h & CONTENT:
         if t == BODY or t == MAIN or t == ARTICLE or t == PRE or H1 <= t <= H6:
             return 0
         k = 0
         while not (h >> k) & 1:
             k += 1
-        if (mask >> k) & 1 and not (k + 1 == HIDDEN and h & TAB):
-            return k + 1
+        if not (mask >> k) & 1 or (k + 1 == HIDDEN and h & TAB):
+            return 0
+        if prose > (SPARED_PROSE_KINDS if (KINDS >> k) & 1 else SPARED_PROSE):
+            return 0
+        if k + 1 == NAVIGATION and text - linked > NAV_UNLINKED and linked * 100 < text * NAV_LINKED:
+            return 0
+        return k + 1
     return 0
 
 
@@ -125,10 +140,10 @@ def _digits(buf, tag, last, start, end, i):
 def _weigh(tag, parent, chars, marks, cut):
     """Of what is not cut, per node.
 
-    Columns: characters, linked, in brief links, marks, links, code or quotations, prose.
+    Columns: characters, linked, in brief links, marks, links, code or quotations, prose, code.
     """
     n = len(tag)
-    kept = np.zeros((n, 7), np.int32)
+    kept = np.zeros((n, 8), np.int32)
     for i in range(n - 1, -1, -1):
         if cut[i]:
             continue
@@ -145,6 +160,8 @@ def _weigh(tag, parent, chars, marks, cut):
                 row[2] = row[0]
         elif t == PRE or t == BLOCKQUOTE:
             row[5] = 1
+            if t == PRE:
+                row[7] = row[0]
         elif t == P:
             row[6] = row[0] - row[1] if row[3] else 0
         above = parent[i]
@@ -153,26 +170,48 @@ def _weigh(tag, parent, chars, marks, cut):
                 kept[above, k] += row[k]
             if tag[above] != P:
                 kept[above, 6] += row[6]
+            if tag[above] != PRE:
+                kept[above, 7] += row[7]
     return kept
 
 
 @njit(cache=True, nogil=True)
+def _weight(row):
+    return row[0] - row[2] + MARK_WEIGHT * row[3]
+
+
+@njit(cache=True, nogil=True)
+def _twins(tag, last, hints, cut, kept, root, best):
+    """Characters of the other children of `root` that look as `best` does."""
+    text = 0
+    i = root + 1
+    while i < last[root]:
+        if i != best and not cut[i] and tag[i] == tag[best] and hints[i] == hints[best]:
+            if kept[i, 0] >= TWIN_TEXT:
+                text += kept[i, 0]
+        i = last[i]
+    return text
+
+
+@njit(cache=True, nogil=True)
 def _narrow(tag, last, hints, cut, kept, prose):
-    """The element that holds the main part."""
+    """The element that holds the main part, child by child."""
     root = 0
     while True:
         best = -1
-        want = (
-            kept[root, 6] if prose else kept[root, 0] - kept[root, 2] + MARK_WEIGHT * kept[root, 3]
-        )
+        want = kept[root, 6] if prose else _weight(kept[root])
         i = root + 1
         while i < last[root]:
             t = tag[i]
             if t != TEXT and not cut[i]:
-                have = kept[i, 6] if prose else kept[i, 0] - kept[i, 2] + MARK_WEIGHT * kept[i, 3]
-                share = SHARE
-                if t == MAIN or hints[i] & MAIN_HINT:
+                have = kept[i, 6] if prose else _weight(kept[i])
+                share = SHARE_PROSE if prose else SHARE
+                if t == MAIN:
                     share = SHARE_MAIN
+                elif hints[i] & MAIN_HINT:
+                    share = SHARE_WORD
+                elif hints[i] & BODY_HINT:
+                    share = SHARE_BODY
                 elif t == ARTICLE:
                     share = SHARE_ARTICLE
                 if have > 0 and have * 100 >= want * share:
@@ -180,80 +219,55 @@ def _narrow(tag, last, hints, cut, kept, prose):
                     break
             i = last[i]
         if best < 0:
-            break
+            return root
         t = tag[best]
         if t == TABLE or t == UL or t == OL or t == DL or t == P or t == PRE or t == TR:
-            break
+            return root
         if t != MAIN:
-            twin = False
-            i = root + 1
-            while i < last[root] and not twin:
-                twin = (
-                    i != best
-                    and not cut[i]
-                    and tag[i] == t
-                    and hints[i] == hints[best]
-                    and kept[i, 0] >= TWIN_TEXT
-                )
-                i = last[i]
-            if twin:
-                break
+            twins = _twins(tag, last, hints, cut, kept, root, best)
+            if twins and twins * 100 >= kept[best, 0] * TWIN_SHARE:
+                return root
         root = best
-    want = kept[root, 0] - kept[root, 2] + MARK_WEIGHT * kept[root, 3]
+
+
+@njit(cache=True, nogil=True)
+def _says(k, t, h):
+    """Whether an element says to be the main part: 0 by its tag, 1 and 2 by its names."""
+    if k == 0:
+        return t == MAIN
+    return h & (MAIN_HINT if k == 1 else BODY_HINT) != 0
+
+
+@njit(cache=True, nogil=True)
+def _inner(tag, last, hints, cut, kept, root):
+    """The one element inside that says to be the main part and holds enough of it, or `root`."""
+    want = _weight(kept[root])
+    sums = np.zeros(3, np.int64)
+    ends = np.zeros(3, np.int64)
     for i in range(root + 1, last[root]):
-        if not cut[i] and tag[i] != TEXT and (tag[i] == MAIN or hints[i] & MAIN_HINT):
-            have = kept[i, 0] - kept[i, 2] + MARK_WEIGHT * kept[i, 3]
-            if have * 100 >= want * SHARE_MAIN:
-                return i
+        if cut[i] or tag[i] == TEXT:
+            continue
+        for k in range(3):
+            if i >= ends[k] and _says(k, tag[i], hints[i]):
+                sums[k] += _weight(kept[i])
+                ends[k] = last[i]
+    for i in range(root + 1, last[root]):
+        if cut[i] or tag[i] == TEXT:
+            continue
+        have = _weight(kept[i])
+        for k in range(3):
+            if have > 0 and _says(k, tag[i], hints[i]) and have * 100 >= sums[k] * ALONE:
+                share = SHARE_MAIN if k == 0 else SHARE_WORD if k == 1 else SHARE_BODY
+                if have * 100 >= want * share:
+                    return i
     return root
 
 
 @njit(cache=True, nogil=True)
-def _labels(buf, tag, parent, last, start, end, chars, cut, root):
-    """Cut short texts, alone in their blocks, that stand LABEL_TIMES times or more."""
-    size = 256
-    while size < 2 * (last[root] - root):
-        size *= 2
-    keys = np.zeros(size, np.int64)
-    counts = np.zeros(size, np.int32)
-    slot = np.full(last[root] - root, -1, np.int32)
-    for i in range(root, last[root]):
-        if tag[i] != TEXT or cut[i] or chars[i] == 0 or chars[i] > LABEL_TEXT or parent[i] < 0:
-            continue
-        above = parent[i]
-        t = tag[above]
-        if t == P or t == PRE or t == CODE or t == TD or t == TH or _heads(t):
-            continue
-        if last[above] - above > 4:
-            continue
-        up = tag[parent[above]] if parent[above] >= 0 else 0
-        if up == P or up == PRE or up == CODE or up == TD:
-            continue
-        h = np.int64(1469598103934665603)
-        letters = 0
-        for at in range(start[i], end[i]):
-            c = buf[at]
-            letters += 97 <= (c | 32) <= 122 or c >= 128
-            if c > 32:
-                h = (h ^ c) * np.int64(1099511628211)
-        if letters < 2:
-            continue
-        h |= 1
-        at = (h >> 20) & (size - 1)
-        while keys[at] != 0 and keys[at] != h:
-            at = (at + 1) & (size - 1)
-        keys[at] = h
-        counts[at] += 1
-        slot[i - root] = at
-    for i in range(root, last[root]):
-        if slot[i - root] >= 0 and counts[slot[i - root]] >= LABEL_TIMES:
-            cut[i] = LABELS
-
-
-@njit(cache=True, nogil=True)
-def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, block, product, mask):
+def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, product, mask):
     n = len(tag)
     cut = np.zeros(n, np.uint8)
+    held = _weigh(tag, parent, chars, marks, cut)
     within = np.zeros(n, np.uint8)  # 1: in an article, 2: in the main element
     i = 0
     while i < n:
@@ -265,8 +279,8 @@ def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, bloc
         w = within[above] if above >= 0 else np.uint8(0)
         small = chars[i] * 100 <= chars[0] * SMALL_TEXT and marks[i] * 100 <= marks[0] * SMALL_MARKS
         reason = _by_name(
-            i, t, tag[above] if above >= 0 else 0, w, hints, chars, marks, small, chars[0],
-            never, product, mask,
+            i, t, tag[above] if above >= 0 else 0, w, hints, marks, held, small, never, product,
+            mask,
         )  # fmt: skip
         if (
             not reason
@@ -284,58 +298,32 @@ def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, bloc
     kept = _weigh(tag, parent, chars, marks, cut)
     prose = kept[0, 6] * 100 >= kept[0, 0] * PROSE_SHARE and kept[0, 6] >= PROSE_TEXT
     root = _narrow(tag, last, hints, cut, kept, prose)
+    root = _inner(tag, last, hints, cut, kept, root)
     for i in range(n):
         if not cut[i] and (i < root or i >= last[root]):
             cut[i] = OUTSIDE
-    i = root + 1
-    while i < last[root]:
-        t = tag[i]
-        if cut[i] or t == TEXT or not block[t]:
-            i += 1
-            continue
-        text, linked, brief, found, links, code = kept[i, :6]
-        reason = 0
-        if text * 2 < kept[root, 0] and not code:
-            if links >= LIST_LINKS and found <= links and brief * 100 >= text * LIST_SHARE:
-                if linked <= LIST_LENGTH * links:
-                    reason = LINKS
-            if prose and links and linked * 100 >= text * PROSE_LINKED:
-                if t != P and t != LI and not _heads(t):
-                    reason = LINKS
-        if prose and t == FIGCAPTION:
-            reason = CAPTIONS
-        if reason:
-            for j in range(i, last[i]):
-                if not cut[j]:
-                    cut[j] = reason
-            i = last[i]
-            continue
-        i += 1
-    _labels(buf, tag, parent, last, start, end, chars, cut, root)
-    return cut, root
+    return cut, root, kept, prose
 
 
 @njit(cache=True, nogil=True)
-def choose(buf, tag, parent, last, start, end, hints, chars, marks, never, block, product):
-    """Reason per node (0: kept) and the element that holds the main part.
+def choose(buf, tag, parent, last, start, end, hints, chars, marks, never, product):
+    """Reason per node (0: kept), the element that holds the main part, weights, whether it is prose.
 
-    `product`: the page says that it sells one thing; lists of other things are cut there.
+    `product`: the page says that it sells one thing; lists of other things are cut there. Weights
+    (nodes x 8, see `_weigh`) are of what was left before narrowing.
     """
-    cut, root = _choose(
-        buf, tag, parent, last, start, end, hints, chars, marks, never, block, product, REASON_BITS
+    cut, root, kept, prose = _choose(
+        buf, tag, parent, last, start, end, hints, chars, marks, never, product, REASON_BITS
     )
-    if product:
-        return cut, root
     left = 0
     for i in range(len(tag)):
         if tag[i] == TEXT and not cut[i]:
             left += marks[i]
-    if left * 100 < marks[0] * KEPT_MARKS:
-        return _choose(
-            buf, tag, parent, last, start, end, hints, chars, marks, never, block, product,
-            LAST_RESORT,
-        )  # fmt: skip
-    return cut, root
+    if not product and left * 100 < marks[0] * KEPT_MARKS:
+        cut, root, kept, prose = _choose(
+            buf, tag, parent, last, start, end, hints, chars, marks, never, product, LAST_RESORT
+        )
+    return cut, root, kept, prose
 
 
 @njit(cache=True, nogil=True)

@@ -18,6 +18,7 @@ A = 2
 H1, H6, DT, BUTTON = 16, 21, 26, 62
 TABLE, TR, TD, TH, PRE, BLOCKQUOTE = 28, 32, 33, 34, 36, 42
 XMP, PLAINTEXT = 88, 91
+BODY, HEAD, TAIL, NEGATES = 1 << 24, 1 << 25, 1 << 26, 1 << 27  # hints
 
 
 @njit(cache=True, nogil=True)
@@ -51,24 +52,43 @@ def _is_space(c):
 
 @njit(cache=True, nogil=True)
 def _hint_words(buf, start, end, keys, values):
-    """Bits of all words in buf[start:end]; a word ends at a non-letter or before a capital."""
+    """Bits of the words in buf[start:end], which are names apart by spaces.
+
+    A word ends at a non-letter or before a capital. What follows `--` modifies a name (BEM) and
+    `has-`, `no-`, `with-` speak of something else: their words do not count. A name like
+    `post-content` or `articleBody` is that of a main text (BODY).
+    """
     bits = 0
+    name = 0  # bits of the name so far
     h = 2166136261
     size = 0
     lower = False
+    skip = False
     for at in range(start, end + 1):
         c = buf[at] if at < end else 32
         upper = 65 <= c <= 90
         letter = upper or 97 <= c <= 122
         if size and (not letter or (upper and lower)):
-            bits |= _find(keys, values, h)
+            if not skip:
+                found = _find(keys, values, h)
+                if found & NEGATES:
+                    skip = True
+                elif found & TAIL and name & HEAD:
+                    found |= BODY
+                name |= found
             h = 2166136261
             size = 0
         if letter:
             lower = not upper
             h = ((h ^ int(c | 32)) * 16777619) & 0xFFFFFFFF
             size += 1
-    return bits
+        elif c == 45 and at + 1 < end and buf[at + 1] == 45:
+            skip = True
+        elif _is_space(c):
+            bits |= name
+            name = 0
+            skip = False
+    return bits | name
 
 
 @njit(cache=True, nogil=True)
@@ -121,6 +141,8 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
     word_type = np.frombuffer(b"type", np.uint8)
     word_style = np.frombuffer(b"style", np.uint8)
     word_hidden = np.frombuffer(b"hidden", np.uint8)
+    word_item = np.frombuffer(b"itemprop", np.uint8)
+    word_body = np.frombuffer(b"articlebody", np.uint8)
     word_comment = np.frombuffer(b"<!--", np.uint8)
     top = 0
     n = 0
@@ -217,6 +239,9 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
                     bits |= hidden_bit
             elif key_size == 6 and _matches(buf, key, word_hidden):
                 bits |= hidden_bit
+            elif key_size == 8 and _matches(buf, key, word_item):
+                if _matches(buf, value, word_body):
+                    bits |= BODY
         at += 1
         end[node] = min(at, size)
         hints[node] = bits

@@ -49,7 +49,7 @@ NEVER: Final = _codes(
 REASONS: Final = (
     "navigation", "footer", "header", "sidebar", "share", "promotion", "related", "comments",
     "filter", "hidden", "form", "byline", "cookies", "links", "outside", "reviews",
-    "labels", "caption",
+    "labels", "caption", "repeated",
 )  # fmt: skip
 CONTENT: Final = 1 << 16
 MAIN: Final = 1 << 17
@@ -59,6 +59,10 @@ FORMULA: Final = 1 << 20
 TAB: Final = 1 << 21
 BUTTON: Final = 1 << 22
 CAROUSEL: Final = 1 << 23
+BODY: Final = 1 << 24  # a HEAD and a TAIL in one name: `entry-content`
+HEAD: Final = 1 << 25
+TAIL: Final = 1 << 26
+NEGATES: Final = 1 << 27
 
 _WORDS: Final = {
     "navigation": "nav navbar navigation menu submenu megamenu breadcrumb breadcrumbs crumbs crumb "
@@ -92,6 +96,10 @@ _OTHER: Final = {
     CAROUSEL: "carousel slider swiper slick splide faq faqs questions",
     BUTTON: "btn button cta readmore",
     FORMULA: "math latex katex mathjax mjx",
+    BODY: "articlebody postbody entrycontent postcontent articlecontent storybody",
+    HEAD: "article entry post story news blog",
+    TAIL: "content body text",
+    NEGATES: "has no with without elementor",
 }
 
 

@@ -1,0 +1,1 @@
+"""What is cut inside the main part: lists of links, captions, labels, repeated texts."""
