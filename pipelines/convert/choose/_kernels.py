@@ -51,9 +51,10 @@ SMALL_TEXT, SMALL_MARKS = 50, 40  # of the page: a named block above either is c
 # What no class word and no tag cuts: code; prose, by what a block of that name may well hold.
 SPARED_CODE = 100
 SPARED_PROSE = 200
-SPARED_PROSE_KINDS = 1_000  # footers, sidebars, comments and reviews are prose themselves
+SPARED_PROSE_KINDS = 1_000  # footers, sidebars, comments, reviews, consent are prose themselves
 SPARED_PROSE_TAG = 600
 KINDS = (1 << 1) | (1 << 3) | (1 << 7) | (1 << 15)  # footer, sidebar, comments, reviews
+MARK_PROSE = 5  # text outside of paragraphs is prose as far as it has sentence marks
 NAV_UNLINKED, NAV_LINKED = 100, 70  # more text outside of links, less in links: no navigation
 COOKIE_TEXT = 50
 FORM_MARKS = 10  # sentence marks that make a form a text
@@ -79,7 +80,8 @@ def _heads(t):
 def _by_name(i, t, above, within, hints, marks, held, small, never, product, mask):
     """The reason to cut one element by its tag and its hints, or 0. `held`: its row of _weigh."""
     h = hints[i]
-    text, linked, prose, code = held[i, 0], held[i, 1], held[i, 6], held[i, 7]
+    text, linked, code = held[i, 0], held[i, 1], held[i, 7]
+    prose = max(held[i, 6], min(text - linked, MARK_PROSE * held[i, 3]))
     if never[t] and not (t == BUTTON and _heads(above)):
         return NEVER
     if h & PRESS and text <= PRESS_TEXT and not marks[i] and not _heads(t) and not _heads(above):
@@ -90,7 +92,8 @@ def _by_name(i, t, above, within, hints, marks, held, small, never, product, mas
     if plain and (t == NAV or t == MENU or t == SEARCH):
         return NAVIGATION
     if h & (1 << (COOKIES - 1)) and t != BODY and text * 100 <= held[0, 0] * COOKIE_TEXT:
-        return COOKIES
+        if prose <= SPARED_PROSE_KINDS:
+            return COOKIES
     if t == DIALOG:
         return PROMOTION
     if not small:
@@ -118,7 +121,11 @@ def _by_name(i, t, above, within, hints, marks, held, small, never, product, mas
             return 0
         if prose > (SPARED_PROSE_KINDS if (KINDS >> k) & 1 else SPARED_PROSE):
             return 0
-        if k + 1 == NAVIGATION and text - linked > NAV_UNLINKED and linked * 100 < text * NAV_LINKED:
+        if (
+            k + 1 == NAVIGATION
+            and text - linked > NAV_UNLINKED
+            and linked * 100 < text * NAV_LINKED
+        ):
             return 0
         return k + 1
     return 0
@@ -307,7 +314,7 @@ def _choose(buf, tag, parent, last, start, end, hints, chars, marks, never, prod
 
 @njit(cache=True, nogil=True)
 def choose(buf, tag, parent, last, start, end, hints, chars, marks, never, product):
-    """Reason per node (0: kept), the element that holds the main part, weights, whether it is prose.
+    """Reason per node (0: kept), the main part's element, weights, whether the page is prose.
 
     `product`: the page says that it sells one thing; lists of other things are cut there. Weights
     (nodes x 8, see `_weigh`) are of what was left before narrowing.

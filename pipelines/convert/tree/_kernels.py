@@ -18,7 +18,7 @@ A = 2
 H1, H6, DT, BUTTON = 16, 21, 26, 62
 TABLE, TR, TD, TH, PRE, BLOCKQUOTE = 28, 32, 33, 34, 36, 42
 XMP, PLAINTEXT = 88, 91
-BODY, HEAD, TAIL, NEGATES = 1 << 24, 1 << 25, 1 << 26, 1 << 27  # hints
+BODY_HINT, HEAD_HINT, TAIL_HINT, NEGATES = 1 << 24, 1 << 25, 1 << 26, 1 << 27  # hints
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +56,7 @@ def _hint_words(buf, start, end, keys, values):
 
     A word ends at a non-letter or before a capital. What follows `--` modifies a name (BEM) and
     `has-`, `no-`, `with-` speak of something else: their words do not count. A name like
-    `post-content` or `articleBody` is that of a main text (BODY).
+    `post-content` or `articleBody` is that of a main text (BODY_HINT).
     """
     bits = 0
     name = 0  # bits of the name so far
@@ -73,8 +73,8 @@ def _hint_words(buf, start, end, keys, values):
                 found = _find(keys, values, h)
                 if found & NEGATES:
                     skip = True
-                elif found & TAIL and name & HEAD:
-                    found |= BODY
+                elif found & TAIL_HINT and name & HEAD_HINT:
+                    found |= BODY_HINT
                 name |= found
             h = 2166136261
             size = 0
@@ -241,7 +241,7 @@ def scan(buf, tag_keys, tag_values, hint_keys, hint_values, void, raw, hidden_bi
                 bits |= hidden_bit
             elif key_size == 8 and _matches(buf, key, word_item):
                 if _matches(buf, value, word_body):
-                    bits |= BODY
+                    bits |= BODY_HINT
         at += 1
         end[node] = min(at, size)
         hints[node] = bits

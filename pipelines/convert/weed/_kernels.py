@@ -12,7 +12,7 @@ a test holds. All three change `cut` in place:
 Numbers by hand, as in `choose._kernels`.
 """
 
-# ruff: noqa: PLR1714, SIM102
+# ruff: noqa: PLR1714, SIM102, SIM109
 from __future__ import annotations
 
 import numpy as np

@@ -15,6 +15,7 @@ from gristmill.pipelines.convert.page import main_text, read_nodes
 from gristmill.pipelines.convert.render import _kernels as render
 from gristmill.pipelines.convert.tree import _kernels as tree
 from gristmill.pipelines.convert.tree import vocabulary as words
+from gristmill.pipelines.convert.weed import _kernels as weed
 
 PIECES = st.sampled_from([
     "<div>", "</div>", "<p class='nav menu'>", "</p>", "<a href='x>y'>", "</a>", "<b>", "</b>",
@@ -123,7 +124,7 @@ def test_main_text_accounts_for_every_character(source, product, markdown):
         assert sum(c > " " for c in text) == kept
 
 
-@pytest.mark.parametrize("module", [tree, choose, render])
+@pytest.mark.parametrize("module", [tree, choose, weed, render])
 def test_kernels_number_tags_as_the_vocabulary_does(module):
     checked = 0
     for name in words.TAG:
@@ -140,8 +141,8 @@ def test_kernels_know_reasons_and_hints_as_the_vocabulary_does():
         "navigation": choose.NAVIGATION, "footer": choose.FOOT, "header": choose.TOP,
         "sidebar": choose.SIDE, "promotion": choose.PROMOTION, "related": choose.RELATED,
         "hidden": choose.HIDDEN, "form": choose.FORMS, "cookies": choose.COOKIES,
-        "links": choose.LINKS, "outside": choose.OUTSIDE, "labels": choose.LABELS,
-        "caption": choose.CAPTIONS,
+        "links": weed.LINKS, "outside": choose.OUTSIDE, "labels": weed.LABELS,
+        "caption": weed.CAPTIONS, "repeated": weed.REPEATED,
     }  # fmt: skip
     for name, code in names.items():
         assert words.REASONS[code - 1] == name
@@ -149,15 +150,21 @@ def test_kernels_know_reasons_and_hints_as_the_vocabulary_does():
         (choose.CONTENT, words.CONTENT), (choose.MAIN_HINT, words.MAIN),
         (choose.GUTTER, words.GUTTER), (choose.TAB, words.TAB), (choose.PRESS, words.BUTTON),
         (choose.CAROUSEL, words.CAROUSEL), (render.CODE_HINT, words.CODE),
+        (choose.BODY_HINT, words.BODY), (tree.BODY_HINT, words.BODY), (tree.HEAD_HINT, words.HEAD),
+        (tree.TAIL_HINT, words.TAIL), (tree.NEGATES, words.NEGATES),
+        (choose.KINDS, sum(
+            1 << words.REASONS.index(n) for n in ("footer", "sidebar", "comments", "reviews")
+        )),
     ):  # fmt: skip
         assert mine == theirs
 
 
-def test_words_are_found_whole_and_split_at_capitals():
-    def hint(name):
-        nodes = read_nodes(HTMLTree.parse(f'<body><div class="{name}">x</div>'))
-        return int(nodes.hints[1])
+def hint(name):
+    nodes = read_nodes(HTMLTree.parse(f'<body><div class="{name}">x</div>'))
+    return int(nodes.hints[1])
 
+
+def test_words_are_found_whole_and_split_at_capitals():
     cart = hint("addtocart")
     assert cart
     assert hint("ADDTOCART") == cart
@@ -167,3 +174,20 @@ def test_words_are_found_whole_and_split_at_capitals():
     assert hint("post-share_box") & share
     assert not hint("shareholder") & share
     assert not hint("download") & hint("ad")
+
+
+def test_words_of_a_name_that_speaks_of_others_do_not_count():
+    share = hint("share")
+    for name in ("has-share", "no-share", "withShare", "card--share", "elementor-share"):
+        assert not hint(name) & share, name
+    assert hint("no-share share") & share
+    assert hint("share--large") & share
+
+
+def test_words_of_one_name_together_say_that_it_is_the_main_text():
+    for name in ("entry-content", "postBody", "article__text", "storybody"):
+        assert hint(name) & words.BODY, name
+    for name in ("entry content", "content-entry", "content"):
+        assert not hint(name) & words.BODY, name
+    nodes = read_nodes(HTMLTree.parse('<body><div itemprop="articleBody">x</div>'))
+    assert nodes.hints[1] & words.BODY
