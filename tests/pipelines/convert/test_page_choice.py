@@ -139,12 +139,16 @@ def test_choice_keeps_sections_beside_a_large_one_where_the_page_is_no_prose():
 
 def test_choice_cuts_what_stood_before_but_no_paragraphs_items_or_cells():
     title = "The long title of a thing that stands here twice"
-    cards = f"<div class=wide><h3>{title}</h3></div><div class=narrow><h3>{title}</h3></div>"
-    text, cut = cut_of(f"{PROSE}{cards}{PROSE}")
-    assert text.count(title) == 1
-    assert cut == {"repeated": len(title.replace(" ", ""))}
+    cards = "".join(
+        f"<div class=card><h3><a href=/{n}>{title}, number {n}</a></h3>At {n}.00 a piece, new</div>"
+        for n in range(9)
+    )
+    text, cut = cut_of(f"<div class=wide>{cards}</div><div class=narrow>{cards}</div>")
+    assert text.count(title) == 9
+    assert set(cut) == {"repeated"}
     for shape in (
-        "<p>{}</p>", "<ul><li>{}</li></ul>", "<pre>{}</pre>", "<blockquote>{}</blockquote>",
+        "<h2>{}</h2>", "<p>{}</p>", "<ul><li>{}</li></ul>", "<pre>{}</pre>",
+        "<blockquote>{}</blockquote>",
         "<table><tr><td>{}</td><td>1</td></tr><tr><td>a</td><td>b</td></tr></table>",
     ):  # fmt: skip
         text, cut = cut_of(f"{PROSE}{shape.format(title) * 2}{PROSE}")
