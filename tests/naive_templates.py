@@ -1,4 +1,4 @@
-"""Plain-Python twins of filters/templates/_kernels.py."""
+"""Plain-Python twins of filters/templates/_kernels.py and _kernels_laid.py."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def survey(text: bytes, common, notices, n, k):
     for line in lines_of(words):
         items = [h for h, _, _ in collapse(line)]
         literals = sum(not w.masked for w in line)
-        told = sum(w.hash in notices for w in line)
+        told = sum(int(notices[w.hash >> 47] >> (w.hash >> 44 & 7) & 1) for w in line)
         lines.append((exact(line), fmix(digits(items)), len(line), literals, told))
     anchors = sorted({h for h, _, _ in item_grams(words, n)})[:k]
     whole = fmix(digits(digits(w.hash for w in line) for line in lines_of(words)))

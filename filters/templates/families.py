@@ -2,7 +2,7 @@
 
 The template is what a sample of the family shares: n-grams of masked items that at least a fifth of
 64 members (and three) have; and n-grams of words, for lines that are all names. Every member is
-then laid over it word by word (`_kernels.cover`): words of the template, fills, and its own. A
+then laid over it word by word (`_kernels_laid.cover`): words of the template, fills, and its own. A
 member is a template page when at least `min_share` of its words belong to the template and fewer
 than `min_prose` are its own, in lines of prose. A recipe, a species page or an entry of a
 dictionary whose slots hold prose so stays.
@@ -21,10 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...documents.exchange import DECISIONS, KEY
-from ...documents.text import text_view
-from . import _kernels as kernels
+from .laid import cover, grams, table_of, weigh, words_of
 from .rows import array, id_order, ids_of, runs
-from .words import common
 
 if TYPE_CHECKING:
     from ...documents.exchange import Texts
@@ -44,15 +42,9 @@ DECIDED = pa.schema([*DECISIONS, *EXTRA])
 
 def shared_grams(texts: pa.Array, n: int, share: Fraction) -> np.ndarray:
     """n-grams that at least `share` of the texts (and three of them) have: uint64, ascending."""
-    view = text_view(texts)
-    room = 2 * np.diff(view.offsets) + 1
-    starts = np.zeros(view.rows + 1, np.int64)
-    np.cumsum(room, out=starts[1:])
-    out, ends = np.empty(int(starts[-1]), np.uint64), np.empty(view.rows, np.int64)
-    kernels.grams(view.data, view.offsets, common(), n, starts[:-1], out, ends)
-    each = [np.unique(out[a:b]) for a, b in zip(starts[:-1].tolist(), ends.tolist(), strict=True)]
+    each = [np.unique(g) for g in grams(words_of(texts), n)]
     values, number = np.unique(np.concatenate(each), return_counts=True)
-    least = max(3, -(-view.rows * share.numerator // share.denominator))
+    least = max(3, -(-len(texts) * share.numerator // share.denominator))
     return values[number >= least]
 
 
@@ -95,25 +87,19 @@ class Families:
         shared = shared_grams(
             texts(shard[chosen], row[chosen]), self.ngram, Fraction(self.sample_share)
         )
+        table = table_of(shared)
         weights = np.zeros((len(which), 4), np.int32)
         fills = np.zeros(len(which), np.uint64)
         for begin in range(0, len(which), FETCH):
-            view = text_view(texts(shard[begin : begin + FETCH], row[begin : begin + FETCH]))
-            end = begin + view.rows
-            kernels.weigh(
-                view.data,
-                view.offsets,
-                common(),
-                self.ngram,
-                shared,
-                weights[begin:end],
-                fills[begin:end],
-            )
+            end = min(begin + FETCH, len(which))
+            words = words_of(texts(shard[begin:end], row[begin:end]))
+            state = cover(words, self.ngram, table)
+            weights[begin:end], fills[begin:end] = weigh(words, state)
         if len(np.unique(fills)) < self.min_pages:  # one text, copied: duplicates, no template
             return
-        words, template, own, _ = weights.T.astype(np.int64)
+        size, template, own, _ = weights.T.astype(np.int64)
         limit = Fraction(self.min_share)
-        filled = (template * limit.denominator >= limit.numerator * words) & (words > 0)
+        filled = (template * limit.denominator >= limit.numerator * size) & (size > 0)
         filled &= own < self.min_prose
         if filled.any():
             rank = self._rank(mine, weights)

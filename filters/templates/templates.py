@@ -43,6 +43,7 @@ from . import _kernels as kernels
 from .count import Count
 from .families import CHOICES, DECIDED, Families
 from .gather import Gather
+from .laid import strip, words_of
 from .rows import (
     ANCHOR,
     LINE,
@@ -263,21 +264,10 @@ class Templates:
     @staticmethod
     def _lines(text: pa.Array, found: pa.Table) -> tuple[list[np.ndarray], np.ndarray]:
         """Cuts (rows, starts, lengths) and fill-in lines of some texts."""
-        view = text_view(text)
         goes = (array(found, "code") == 0) & ~array(found, "exemplar")
-        gone, marked = (
-            _flat(found.column("segments"), goes),
-            _flat(found.column("filled"), goes | True),
-        )
-        used = view.data[view.offsets[0] : view.offsets[-1]]
-        room = int(np.count_nonzero(used == 10)) + view.rows
-        cuts = [np.empty(room, np.int64) for _ in range(3)]
-        fills = np.empty((view.rows, 4), np.int64)
-        rows, starts, lengths = cuts
-        number = kernels.strip(
-            view.data, view.offsets, common(), *gone, *marked, rows, starts, lengths, fills
-        )
-        return [c[:number] for c in cuts], fills
+        gone = _flat(found.column("segments"), goes)
+        marked = _flat(found.column("filled"), np.ones(len(text), bool))
+        return strip(words_of(text), gone, marked)
 
 
 COUNTED = ("words", "template_words", "own_words", "fill_lines", "fill_words")

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from gristmill.documents.text import text_view
 from gristmill.filters.templates import _kernels as kernels
+from gristmill.filters.templates import _kernels_laid as kernels_laid
+from gristmill.filters.templates import laid
 from gristmill.filters.templates.words import common, notices
 
 PIECES = st.sampled_from(
@@ -34,14 +36,15 @@ def twin_fixture(naive):
     return naive("naive_templates")
 
 
-def view(values, cut):
+def sliced(values, cut):
     column = pa.array(values, pa.large_binary())
-    return text_view(column[cut:]), [value or b"" for value in values[cut:]]
+    return column[cut:], [value or b"" for value in values[cut:]]
 
 
 @given(BATCHES, st.integers(0, 2), st.sampled_from([2, 4]), st.sampled_from([3, 24]))
 def test_survey_arbitrary_bytes_equals_twin(twin, values, cut, n, k):
-    seen, texts = view(values, cut)
+    column, texts = sliced(values, cut)
+    seen = text_view(column)
     room = sum(t.count(b"\n") + 1 for t in texts)
     anchors, pages = np.ones((len(texts), k), np.uint64), np.ones((len(texts), 2), np.int32)
     lines, marks = np.empty((room, 2), np.uint64), np.empty((room, 4), np.int32)
@@ -49,8 +52,7 @@ def test_survey_arbitrary_bytes_equals_twin(twin, values, cut, n, k):
     number = kernels.survey(
         seen.data, seen.offsets, common(), notices(), n, anchors, pages, lines, marks, whole
     )
-    told = set(notices().tolist())
-    expected = [twin.survey(text, common(), told, n, k) for text in texts]
+    expected = [twin.survey(text, common(), notices(), n, k) for text in texts]
     assert [(marks[i, 0], *lines[i].tolist(), *marks[i, 1:].tolist()) for i in range(number)] == [
         (row, *line) for row, (lines_, *_) in enumerate(expected) for line in lines_
     ]
@@ -62,30 +64,27 @@ def test_survey_arbitrary_bytes_equals_twin(twin, values, cut, n, k):
 
 @given(BATCHES, st.integers(0, 2), st.integers(2, 5))
 def test_grams_arbitrary_bytes_equals_twin(twin, values, cut, n):
-    seen, texts = view(values, cut)
-    starts = np.concatenate(([0], np.cumsum(2 * np.diff(seen.offsets) + 1)))
-    out, ends = np.empty(starts[-1], np.uint64), np.empty(len(texts), np.int64)
-    kernels.grams(seen.data, seen.offsets, common(), n, starts[:-1], out, ends)
-    found = [out[a:b].tolist() for a, b in zip(starts[:-1], ends, strict=True)]
+    column, texts = sliced(values, cut)
+    found = [g.tolist() for g in laid.grams(laid.words_of(column), n)]
     assert found == [twin.grams(text, common(), n) for text in texts]
 
 
 @given(BATCHES, st.integers(0, 2), st.integers(2, 4), st.data())
 def test_weigh_arbitrary_bytes_equals_twin(twin, values, cut, n, data):
-    seen, texts = view(values, cut)
+    column, texts = sliced(values, cut)
     every = sorted({g for text in texts for g in twin.grams(text, common(), n)})
     chosen = data.draw(st.lists(st.sampled_from(every), unique=True) if every else st.just([]))
-    shared = np.array(sorted(chosen), np.uint64)
-    out, fills = np.empty((len(texts), 4), np.int32), np.empty(len(texts), np.uint64)
-    kernels.weigh(seen.data, seen.offsets, common(), n, shared, out, fills)
+    words = laid.words_of(column)
+    state = laid.cover(words, n, laid.table_of(np.array(chosen, np.uint64)))
+    out, fills = laid.weigh(words, state)
     for row, text in enumerate(texts):
-        told = twin.weigh(text, common(), n, set(chosen), kernels.GAP, kernels.PROSE)
+        told = twin.weigh(text, common(), n, set(chosen), kernels_laid.GAP, kernels_laid.PROSE)
         assert (*out[row].tolist(), int(fills[row])) == told
 
 
 @given(BATCHES, st.integers(0, 2), st.data())
 def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
-    seen, texts = view(values, cut)
+    column, texts = sliced(values, cut)
     gone, marked = [], []
     for text in texts:
         own = sorted({twin.exact(line) for line in twin.lines_of(twin.scan(text, common()))})
@@ -95,30 +94,27 @@ def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
 
     def flat(lists):
         ends = np.cumsum([len(x) for x in lists]).astype(np.int64)
-        values = np.array([v for x in lists for v in x], np.uint64)
-        values.flags.writeable = False
-        return values, ends
+        return np.array([v for x in lists for v in x], np.uint64), ends
 
-    room = sum(t.count(b"\n") + 1 for t in texts)
-    rows, starts, lengths = (np.empty(room, np.int64) for _ in range(3))
-    fills = np.empty((len(texts), 4), np.int64)
-    number = kernels.strip(
-        seen.data, seen.offsets, common(), *flat(gone), *flat(marked), rows, starts, lengths, fills
-    )
-    found = [(rows[i], starts[i], lengths[i]) for i in range(number)]
+    (rows, starts, lengths), fills = laid.strip(laid.words_of(column), flat(gone), flat(marked))
     expected = []
     for row, text in enumerate(texts):
         cuts, told = twin.strip(
-            text, common(), set(gone[row]), set(marked[row]), kernels.HEADING, kernels.PARAGRAPH
+            text,
+            common(),
+            set(gone[row]),
+            set(marked[row]),
+            kernels_laid.HEADING,
+            kernels_laid.PARAGRAPH,
         )
         expected += [(row, *c) for c in cuts]
         assert tuple(fills[row].tolist()) == told
-    assert found == expected
+    assert list(zip(rows.tolist(), starts.tolist(), lengths.tolist(), strict=True)) == expected
 
 
 def test_masks_numbers_names_and_rare_words_hide_what_fills_a_slot(twin):
     a, b = b"Plumbers in Dallas, call 555 now", b"Plumbers in New York City, call 7 now"
-    skeletons = [twin.survey(t, common(), set(), 4, 8)[0][0][1] for t in (a, b)]
+    skeletons = [twin.survey(t, common(), notices(), 4, 8)[0][0][1] for t in (a, b)]
     assert skeletons[0] == skeletons[1]
 
 
