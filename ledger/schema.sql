@@ -89,6 +89,19 @@ CREATE TABLE clusters (                 -- how many clusters of each size a dupl
     removed BIGINT NOT NULL             -- documents removed from clusters of this size
 );
 
+CREATE TABLE templates (                -- the largest families of template pages
+    stage VARCHAR NOT NULL,
+    family VARCHAR NOT NULL,            -- id of its first exemplar
+    host VARCHAR,                       -- of that page
+    url VARCHAR,
+    documents BIGINT NOT NULL,          -- pages made from the template, own prose or none
+    removed BIGINT NOT NULL,
+    exemplars BIGINT NOT NULL,
+    own_prose BIGINT NOT NULL,          -- pages kept for prose of their own
+    words BIGINT NOT NULL,              -- of all these pages
+    template_words BIGINT NOT NULL      -- of them, in the template or its slots
+);
+
 CREATE TABLE slices (                   -- what a mixture can choose from: final documents, each once
     source VARCHAR NOT NULL,
     dump VARCHAR,

@@ -22,6 +22,7 @@ from ..documents.errors import StopError
 from ..documents.fingerprint import digest
 from ..ledger.writer import connect, write_ledger
 from .accounts import accounts
+from .families import template_rows
 from .run import RECIPE
 from .tasks import steps_of
 
@@ -83,6 +84,7 @@ def collect(run: Run) -> dict[str, Any]:
         "flow": [*flow(run), *_corpus_flow(run, tokens)],
         "tokens": list(_tokens(run)),
         "clusters": list(_clusters(run)),
+        "templates": list(template_rows(run)),
         "slices": slices,
         "plan": list(_plan(run)),
         "plan_stages": list(_plan_stages(run)),

@@ -57,6 +57,7 @@ def render(ledger: Path) -> str:
             _languages(con),
             _mixture(con),
             _clusters(con),
+            _templates(con),
             _speed(con),
         ]
         (title,) = _all(con, "SELECT name FROM runs")[0]
@@ -235,7 +236,8 @@ def _mixture(con: duckdb.DuckDBPyConnection) -> str:
 
 def _clusters(con: duckdb.DuckDBPyConnection) -> str:
     parts = ["<h2>Duplicates</h2>"]
-    for (stage,) in _all(con, "SELECT DISTINCT stage FROM clusters ORDER BY stage"):
+    stages = "SELECT DISTINCT stage FROM clusters ANTI JOIN templates USING (stage) ORDER BY stage"
+    for (stage,) in _all(con, stages):
         rows = con.execute(
             # Sizes above 8 share buckets that double.
             "SELECT CASE WHEN size <= 8 THEN size::VARCHAR ELSE "
@@ -254,6 +256,24 @@ def _clusters(con: duckdb.DuckDBPyConnection) -> str:
     if len(parts) == 1:
         parts.append('<p class="quiet">None were found, or none were looked for.</p>')
     return "\n".join(parts)
+
+
+def _templates(con: duckdb.DuckDBPyConnection) -> str:
+    rows = _all(
+        con,
+        "SELECT host, url, documents, removed, exemplars, own_prose, template_words, words "
+        "FROM templates ORDER BY removed DESC, documents DESC, family LIMIT 20",
+    )
+    if not rows:
+        return ""
+    columns = ["host", "first exemplar", "pages", "removed", "exemplars", "own prose", "template"]
+    body = table(columns, [[*r[:6], share(r[6], r[7])] for r in rows])
+    return (
+        "<h2>Templates</h2>\n"
+        '<p class="quiet">The largest families of pages filled in from a template, and the share '
+        "of their words that it explains. <code>gristmill sample --stage templates</code> shows "
+        f"them with their slots.</p>\n{body}"
+    )
 
 
 def _speed(con: duckdb.DuckDBPyConnection) -> str:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from ..documents.errors import UsageError, did_you_mean
 from .columns import schema_meta
+from .families import cutting, sample_families
 from .find import Place, row_of
 from .passes import attributes
 from .why import why_stage
@@ -27,8 +28,14 @@ EXCERPT = 500  # characters of text that are shown
 def sample(
     run: Run, *, stage: str | None = None, reason: str | None = None, n: int = 5, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """`n` documents that `stage` dropped or cut (for `reason`); without a stage, of the corpus."""
+    """`n` documents that `stage` dropped or cut (for `reason`); without a stage, of the corpus.
+
+    Of a stage that finds templates: the `n` largest, each with its slots marked.
+    """
     _check(run, stage, reason)
+    finds = {use.stage.name for use, _ in cutting(run)}
+    if stage is not None and stage in finds and reason in {None, "template"}:
+        return sample_families(run, stage, n)
     held: list[tuple[int, str, int, Place]] = []
     for shard in run.shards:
         for place, value in _candidates(run, shard, stage, reason):

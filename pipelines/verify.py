@@ -42,6 +42,7 @@ _SAME = (
     "flow",
     "tokens",
     "clusters",
+    "templates",
     "slices",
     "plan",
     "plan_stages",

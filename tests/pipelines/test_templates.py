@@ -136,3 +136,37 @@ def test_verify_names_a_page_that_its_template_does_not_explain(made, tmp_path):
         path.write_bytes(before)
     assert stamp.st_size == len(before)
     assert [what for _, what in found if "less alike than 1/2" in what]
+
+
+def test_sample_shows_a_template_with_its_slots_fills_and_pages(made, facts):
+    from gristmill.pipelines.sample import sample
+
+    found = sample(open_run(made[0]), stage="templates", n=3)
+    assert sorted(f["pages"][0]["url"].split("/")[2] for f in found) == sorted(
+        h["host"] for h in facts
+    )
+    for family in found:
+        assert family["documents"] >= 40
+        assert family["removed"] + family["exemplars"] + family["kept_for_own_prose"] >= 40
+        host = next(h for h in facts if h["host"] in family["pages"][0]["url"])
+        values = host["pages"][family["pages"][0]["url"]]
+        shown = [v for k, v in values.items() if k != "number" and f"⟦{v}⟧" in family["template"]]
+        assert len(shown) >= 4  # values stand in slots of their own
+        assert family["slots"] >= 4
+        fills = [tuple(p["fills"]) for p in family["pages"]]
+        assert len(set(fills)) == len(fills) > 1
+    cuts = sample(open_run(made[0]), stage="templates", reason="boilerplate", n=2)
+    assert [c["verdict"] for c in cuts] == ["keep", "keep"]
+
+
+def test_ledger_and_report_list_the_largest(made, facts):
+    import duckdb
+
+    con = duckdb.connect(str(made[0] / "ledger.duckdb"), read_only=True)
+    rows = con.execute("SELECT host, removed, exemplars, own_prose FROM templates").fetchall()
+    con.close()
+    assert {r[0] for r in rows} == {h["host"] for h in facts}
+    assert all(r[2:] == (2, 4) for r in rows if r[0] != "shop.hearthware.example")
+    page = (made[0] / "report.html").read_text()
+    assert "<h2>Templates</h2>" in page
+    assert all(h["host"] in page for h in facts)
