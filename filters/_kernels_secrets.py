@@ -189,6 +189,9 @@ def find(work, offsets, may, on, tables, counts, out):
                 continue
             word = _word(work, i - 1, lo, hi, classes)
             b = work[i]
+            if b == 0x2D and (i + 5 >= hi or work[i + 5] | 32 != 0x62):  # no B after five dashes
+                i += 1
+                continue
             if word and (not lasts[work[i - 1]] if b == 0x3A or b == 0x3D else b != 0x2D):
                 i += 1  # most places; to ask here is to leave out a call
                 continue
