@@ -1,18 +1,25 @@
-"""Filters: MB/s of each stage on one core, what each drops, and agreement with datatrove.
+"""Filters: MB/s and kept share of each rule beside datatrove's, and agreement rule by rule.
 
-    python benchmarks/filters.py              speed, on GRISTMILL_DATA or on sample_data
-    python benchmarks/filters.py agreement    the same texts through datatrove 0.10.1's filters
+    python benchmarks/filters.py              speed: both sides on the same documents
+    python benchmarks/filters.py agreement    which documents each rule drops, ours and theirs
+    python benchmarks/filters.py languages    the same, datatrove with each language's tokeniser
 
-The second needs `datatrove==0.10.1`, `spacy` and `regex` beside gristmill (spaCy's blank English
-tokeniser: nothing is downloaded). MB are 10^6 bytes of UTF-8; times are CPU time, the best of five.
+Real texts come from GRISTMILL_DATA, else ../shared/data; without them speed is measured on the
+sample data. datatrove 0.10.1 goes into an environment of its own below `--cache` (`peers/venv.py`);
+where it cannot be installed its side is skipped, and that is said. MB are 10^6 bytes of UTF-8;
+times are CPU time, ours the best of five.
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
 import io
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,51 +27,109 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import zstandard
+from peers.venv import UnavailableError, peer
 
 from gristmill.documents.edits import apply_edits
-from gristmill.filters import (
-    C4,
-    STAGES,
-    FineWebQuality,
-    GopherQuality,
-    GopherRepetition,
-    Language,
-)
+from gristmill.filters import C4, FineWebQuality, GopherQuality, GopherRepetition, Language
 
 ROOT = Path(__file__).resolve().parent.parent
-TOGETHER = (GopherQuality(), GopherRepetition(), C4(), FineWebQuality())
+TOGETHER = (GopherRepetition(), GopherQuality(), C4(), FineWebQuality())
+AS_DATATROVE = (
+    GopherRepetition(as_datatrove=True),
+    GopherQuality(as_datatrove=True, stop_languages=("eng",)),
+    C4(as_datatrove=True),
+    FineWebQuality(),
+)
+ENOUGH = 30  # hits from which a rule's agreement is asked for
+# Languages as datatrove's table of tokenisers has them; with the script, for without it the last
+# row of a language wins there (`"FALSE"` is taken for true), which is another script's.
+SCRIPTS = {
+    "ar": "arb_Arab",
+    "ara_Arab": "arb_Arab",
+    "pes_Arab": "fas_Arab",
+    "zho_Hans": "zho_Hani",
+    "ca": "cat_Latn",
+    "fr": "fra_Latn",
+    "pt": "por_Latn",
+    "sv": "swe_Latn",
+    "de": "deu_Latn",
+    "en": "eng_Latn",
+    "fi": "fin_Latn",
+    "es": "spa_Latn",
+}
+THEIRS = {
+    "gopher_short_doc": "few_words",
+    "gopher_long_doc": "many_words",
+    "gopher_below_avg_threshold": "short_words",
+    "gopher_above_avg_threshold": "long_words",
+    "gopher_too_many_hashes": "hashes",
+    "gopher_too_many_ellipsis": "ellipses",
+    "gopher_too_many_bullets": "bullet_lines",
+    "gopher_too_many_end_ellipsis": "ellipsis_lines",
+    "gopher_below_alpha_threshold": "few_alphabetic_words",
+    "gopher_enough_stop_words": "few_stop_words",
+    "dup_para_frac": "duplicate_paragraphs",
+    "dup_para_char_frac": "duplicate_paragraph_chars",
+    "dup_line_frac": "duplicate_lines",
+    "dup_line_char_frac": "duplicate_line_chars",
+    **{f"duplicated_{n}_n_grams": f"duplicate_{n}_grams" for n in range(5, 11)},
+    "too_few_sentences": "few_sentences",
+    "line_punct_ratio": "few_terminal_lines",
+    "short_line_ratio": "short_lines",
+    "char_dup_ratio": "duplicate_chars",
+    "list_ratio": "line_breaks",
+}
 
 
-def real_texts(root: Path) -> Iterator[str]:
-    """Texts of the labelled web pages."""
-    with (root / "labels" / "web_pages.jsonl.zst").open("rb") as file:
-        stream = zstandard.ZstdDecompressor().stream_reader(file)
-        for line in io.TextIOWrapper(stream, "utf-8"):
-            yield json.loads(line)["text"]
+def data() -> Path:
+    """Where the real texts are."""
+    return Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
 
 
-def sample_texts(root: Path) -> Iterator[str]:
-    """Texts of every JSONL under sample_data."""
-    for path in sorted(root.rglob("*.jsonl.zst")):
-        with path.open("rb") as file:
+def rows_of(path: Path) -> Iterator[dict[str, object]]:
+    """Rows of JSON lines in zstd or gzip; planted damage is passed over."""
+    with path.open("rb") as file:
+        if path.suffix == ".zst":
             stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-            for line in io.TextIOWrapper(stream, "utf-8", errors="replace"):
-                try:
-                    yield str(json.loads(line).get("text", ""))
-                except (ValueError, AttributeError):
-                    continue  # planted damage
+        else:
+            stream = gzip.GzipFile(fileobj=file)
+        for line in io.TextIOWrapper(stream, "utf-8", errors="replace"):
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict):
+                yield row
 
 
-def texts() -> tuple[str, list[str]]:
-    """Name of the set, and its texts."""
-    root = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
-    if (root / "labels" / "web_pages.jsonl.zst").exists():
-        return "labelled web pages", list(real_texts(root))
-    found = list(sample_texts(ROOT / "sample_data"))
+def pages() -> tuple[str, list[str]]:
+    """Name of a set of English texts, and its texts."""
+    path = data() / "labels" / "web_pages.jsonl.zst"
+    if path.exists():
+        return "labelled web pages", [str(row["text"]) for row in rows_of(path)]
+    found = [
+        str(row.get("text", "")).encode("utf-8", "replace").decode()
+        for path in sorted((ROOT / "sample_data").rglob("*.jsonl.zst"))
+        for row in rows_of(path)
+    ]
     if not found:
         sys.exit("no texts: set GRISTMILL_DATA, or make sample_data (make demo)")
-    found *= 1 + 20_000_000 // max(1, sum(map(len, found)))  # long enough to be timed
-    return "sample_data, repeated", found
+    return "sample_data", found
+
+
+def documents() -> Iterator[tuple[str, str]]:
+    """Real web texts of 24 languages, and the language of each."""
+    for row in rows_of(data() / "labels" / "web_pages.jsonl.zst"):
+        yield str(row["text"]), "eng_Latn"
+    for path in sorted((data() / "c-register-web").glob("*.jsonl.gz")):
+        for row in rows_of(path):
+            yield str(row["text"]), SCRIPTS[str(row["lang"])]
+    for row in rows_of(data() / "c-line-noise-turku" / "lines.jsonl.gz"):
+        yield "\n".join(row["text"]), SCRIPTS[str(row["lang"])]  # type: ignore[arg-type]
+    for row in rows_of(data() / "f-multilingual-hplt" / "human_labelled.jsonl.gz"):
+        language = str(row["lang_claimed"])
+        if language != "gla_Latn":  # datatrove's tokeniser of Gaelic is a download
+            yield str(row["text"]), SCRIPTS.get(language, language)
 
 
 def batch_of(values: list[str]) -> pa.RecordBatch:
@@ -83,87 +148,131 @@ def best(run: Callable[[], object], times: int = 5) -> float:
     return min(seconds)
 
 
-def speed() -> None:
-    name, values = texts()
+def ask(cache: Path, what: str, rows: list[tuple[str, str]]) -> dict[str, dict[str, object]] | None:
+    """Answers of datatrove on these texts and languages; None where it cannot be had."""
+    try:
+        python, _ = peer(cache / "datatrove")
+    except UnavailableError as error:
+        print(f"datatrove is left out, it cannot be installed here: {error}")
+        return None
+    source, out = cache / "documents.jsonl", cache / "answers.json"
+    with source.open("w", encoding="utf-8") as file:
+        for text, language in rows:
+            file.write(json.dumps({"text": text, "language": language}) + "\n")
+    script = Path(__file__).parent / "peers" / "datatrove_rules.py"
+    subprocess.run(
+        [str(python), str(script), str(source), str(out), what],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return dict(json.loads(out.read_text()))
+
+
+def speed(cache: Path, every: int) -> None:
+    """MB/s and kept share of each stage on the same documents, theirs beside ours."""
+    name, values = pages()
+    values = values[::every]
     batch = batch_of(values)
     mb = sum(len(v.encode()) for v in values) / 1e6
-    print(f"{name}: {len(values):,} texts, {mb:.1f} MB")
-    print(f"{'stage':<20} {'MB/s':>8} {'dropped':>8}")
-    total = 0.0
+    theirs = ask(cache, "speed", [(v, "en") for v in values])
+    print(f"{name}: {len(values):,} texts, {mb:.1f} MB; MB/s on one core and share kept")
+    print(f"{'stage':<20} {'gristmill':>10} {'kept':>7} {'datatrove':>10} {'kept':>7} {'ratio':>7}")
+    ours_all, theirs_all = 0.0, 0.0
     for stage in (*TOGETHER, Language(keep=("eng_Latn",))):
         seconds = best(lambda stage=stage: stage.verdict(stage.measure(batch).scores))
-        codes = stage.verdict(stage.measure(batch).scores)
-        print(f"{stage.name:<20} {mb / seconds:8.1f} {np.count_nonzero(codes) / len(codes):8.1%}")
-        total += seconds if stage in TOGETHER else 0
-    print(f"{'the first four':<20} {mb / total:8.1f}")
+        kept = np.mean(stage.verdict(stage.measure(batch).scores) == 0)
+        line = f"{stage.name:<20} {mb / seconds:10.1f} {kept:7.1%}"
+        if stage in TOGETHER:
+            ours_all += seconds
+            if theirs:
+                took = float(theirs[stage.name]["seconds"])  # type: ignore[arg-type]
+                theirs_all += took
+                share = int(theirs[stage.name]["kept"]) / len(values)  # type: ignore[call-overload]
+                line += f" {mb / took:10.2f} {share:7.1%} {took / seconds:6.0f}x"
+        print(line)
+    line = f"{'the first four':<20} {mb / ours_all:10.1f} {'':7}"
+    print(
+        line + (f" {mb / theirs_all:10.2f} {'':7} {theirs_all / ours_all:6.0f}x" if theirs else "")
+    )
     edits = C4().measure(batch).edits
     seconds = best(lambda: apply_edits(batch.column("text"), edits), 1)
     print(f"C4 makes {len(edits.rows):,} edits; making them: {mb / seconds:.1f} MB/s")
 
 
-def agreement(every: int = 2) -> None:
-    try:
-        from datatrove.data import Document
-        from datatrove.pipeline import filters as theirs
-    except ImportError as error:
-        sys.exit(f"agreement needs datatrove==0.10.1, spacy and regex in this environment: {error}")
-    values = texts()[1][::every]
-    batch = batch_of(values)
-    pairs = {
-        "gopher_quality": (theirs.GopherQualityFilter(), QUALITY, AS_THEIRS),
-        "gopher_repetition": (theirs.GopherRepetitionFilter(), REPETITION, {}),
-        "c4": (theirs.C4QualityFilter(filter_no_terminal_punct=False), C4_NAMES, {}),
-        "fineweb_quality": (theirs.FineWebQualityFilter(), FINEWEB, {}),
-    }
-    for name, (filter_, names, fields) in pairs.items():
-        stage = STAGES[name](**fields)
-        codes = stage.verdict(stage.measure(batch).scores)
-        ours = np.array(stage.reasons)[codes]
-        found = [filter_.filter(Document(text=v, id=str(i))) for i, v in enumerate(values)]
-        other = np.array(["keep" if f is True else names.get(f[1], f[1]) for f in found])
-        report(name, ours, other)
+def agreement(cache: Path, every: int, own_tokenisers: bool) -> None:
+    """Which documents each rule drops when it is asked alone, ours beside theirs."""
+    rows = list(documents())[::every]
+    if not own_tokenisers:  # the filters as they come: English; useless where no spaces are
+        rows = [(text, "en") for text, language in rows if language != "zho_Hani"]
+    found = ask(cache, "rules", rows)
+    if found is None:
+        return
+    batch = batch_of([text for text, _ in rows])
+    how = "the tokeniser of each language" if own_tokenisers else "datatrove's filters as they come"
+    print(f"{len(rows):,} texts, {how}; documents that each rule drops when asked alone")
+    print(f"{'rule':<32} {'theirs':>7} {'as theirs':>10} {'Jaccard':>8} {'ours':>6} {'Jaccard':>8}")
+    for like, own in zip(AS_DATATROVE, TOGETHER, strict=True):
+        sides = []
+        for stage, c4 in ((like, AS_DATATROVE[2]), (own, TOGETHER[2])):
+            seen = left(batch, c4) if own.name == "fineweb_quality" else batch
+            rules = stage.rules(stage.measure(seen).scores)
+            sides.append(dict(zip(stage.reasons[1:], (r.broken() for r in rules), strict=True)))
+        print(own.name)
+        said: dict[str, np.ndarray] = {}
+        crashed = np.zeros(len(rows), bool)
+        for reason, numbers in found["dropped"][own.name].items():
+            dropped = np.zeros(len(rows), bool)
+            dropped[numbers] = True
+            said[THEIRS.get(reason, reason)] = dropped
+        crashed |= said.pop("crash", crashed)
+        said.pop("empty", None) if own.name != "fineweb_quality" else None
+        for reason in own.reasons[1:]:
+            line(reason, said.get(reason, np.zeros(len(rows), bool)), *(s[reason] for s in sides))
+        union = [np.logical_or.reduce(list(side.values())) for side in (said, *sides)]
+        line("in all", *union)
+        if crashed.any():
+            print(f"  {'an exception':<30} {int(crashed.sum()):7}")
 
 
-def report(name: str, ours: np.ndarray, other: np.ndarray) -> None:
-    """Jaccard of the dropped sets: in all, and by the first rule that a text breaks."""
-    print(f"\n{name}: {len(ours)} texts{'ours':>20} {'theirs':>7} {'both':>6} {'Jaccard':>8}")
-    rules = sorted((set(ours) | set(other)) - {"keep"})
-    for rule in ["dropped", *rules]:
-        a = ours != "keep" if rule == "dropped" else ours == rule
-        b = other != "keep" if rule == "dropped" else other == rule
-        both, either = int((a & b).sum()), int((a | b).sum())
-        print(
-            f"  {rule:<30} {a.sum():6} {b.sum():7} {both:6} {both / either if either else 1:8.2f}"
-        )
+def left(batch: pa.RecordBatch, c4: C4) -> pa.RecordBatch:
+    """What C4 leaves: in the FineWeb recipe FineWeb's own rules see that."""
+    return pa.record_batch({"text": apply_edits(batch.column("text"), c4.measure(batch).edits)})
 
 
-AS_THEIRS = {"stop_languages": ("eng",), "count_marks": True}
-QUALITY = {
-    "gopher_short_doc": "few_words",
-    "gopher_long_doc": "many_words",
-    "gopher_below_avg_threshold": "short_words",
-    "gopher_above_avg_threshold": "long_words",
-    "gopher_too_many_hashes": "hashes",
-    "gopher_too_many_ellipsis": "ellipses",
-    "gopher_too_many_bullets": "bullet_lines",
-    "gopher_too_many_end_ellipsis": "ellipsis_lines",
-    "gopher_below_alpha_threshold": "few_alphabetic_words",
-    "gopher_enough_stop_words": "few_stop_words",
-}
-REPETITION = {
-    "dup_para_frac": "duplicate_paragraphs",
-    "dup_para_char_frac": "duplicate_paragraph_chars",
-    "dup_line_frac": "duplicate_lines",
-    "dup_line_char_frac": "duplicate_line_chars",
-    **{f"duplicated_{n}_n_grams": f"duplicate_{n}_grams" for n in range(5, 11)},
-}
-C4_NAMES = {"too_few_sentences": "few_sentences"}
-FINEWEB = {
-    "line_punct_ratio": "few_terminal_lines",
-    "short_line_ratio": "short_lines",
-    "char_dup_ratio": "duplicate_chars",
-    "list_ratio": "line_breaks",
-}
+def line(name: str, theirs: np.ndarray, like: np.ndarray, own: np.ndarray) -> None:
+    """One rule: documents dropped, and Jaccard of the sets."""
+
+    def jaccard(other: np.ndarray) -> str:
+        either = int((theirs | other).sum())
+        return f"{int((theirs & other).sum()) / either:8.3f}" if either else f"{'-':>8}"
+
+    mark = "" if theirs.sum() >= ENOUGH else "  (few)"
+    print(
+        f"  {name:<30} {theirs.sum():7} {like.sum():10} {jaccard(like)} {own.sum():6} "
+        f"{jaccard(own)}{mark}"
+    )
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "what", nargs="?", default="speed", choices=("speed", "agreement", "languages")
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="for datatrove's environment; default: temporary"
+    )
+    parser.add_argument("--every", type=int, help="one document in so many (speed 4, else 2)")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        cache = given.cache or Path(temporary)
+        cache.mkdir(parents=True, exist_ok=True)
+        if given.what == "speed":
+            speed(cache, given.every or 4)
+        else:
+            agreement(cache, given.every or 2, given.what == "languages")
+
 
 if __name__ == "__main__":
-    agreement() if sys.argv[1:] == ["agreement"] else speed()
+    main()

@@ -7,8 +7,9 @@ on every CPU, and a threshold can be moved without the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def rational(limit: float) -> tuple[int, int]:
 
 
 def above(part: np.ndarray, whole: np.ndarray, limit: float) -> np.ndarray:
-    """Is part / whole > limit, exactly? bool[rows]; False where whole is 0."""
+    """Is part / whole > limit, exactly? bool[rows]; 0 / 0 is not, more / 0 is."""
     top, bottom = rational(limit)
     return part.astype(np.int64) * bottom > whole.astype(np.int64) * top
 
@@ -66,6 +67,48 @@ def check_counts(stage: object, fields: Iterable[str]) -> None:
                 f"from 0 to {2**31 - 1}"
             )
             raise UsageError(msg)
+
+
+def check_flags(stage: object, fields: Iterable[str]) -> None:
+    """UsageError unless each field is true or false."""
+    for name in fields:
+        value = getattr(stage, name)
+        if not isinstance(value, bool):
+            msg = f"{_label(stage)}.{name}: found {value!r}, expected true or false"
+            raise UsageError(msg)
+
+
+class Rule(NamedTuple):
+    """A measured value against a threshold: `part`, or part / whole where there is a whole."""
+
+    part: np.ndarray  # counts, one per row
+    limit: float
+    whole: np.ndarray | None = None
+    least: bool = False  # the limit is the least that passes, not the most
+    asked: np.ndarray | None = None  # bool[rows]: rows that the rule speaks of; None: all
+
+    def broken(self) -> np.ndarray:
+        """Rows that break the rule, bool[rows]."""
+        if self.whole is not None:
+            found = (below if self.least else above)(self.part, self.whole, self.limit)
+        else:
+            found = self.part < self.limit if self.least else self.part > self.limit
+        return found if self.asked is None else found & self.asked
+
+    def told(self, row: int) -> dict[str, object]:
+        """What `why` says of a row: the value, what it is made of, and the threshold."""
+        part = int(self.part[row])
+        said: dict[str, object] = {"measured": part}
+        if self.whole is not None and self.whole[row]:
+            whole = int(self.whole[row])
+            said = {"measured": round(part / whole, 4), "of": f"{part} / {whole}"}
+        return said | {"at_least" if self.least else "at_most": self.limit}
+
+
+def first_broken(rules: Sequence[Rule]) -> np.ndarray:
+    """Code of the first rule that each row breaks, counted from 1, uint8[rows]; 0 if none."""
+    broken = {code: rule.broken() for code, rule in enumerate(rules, 1)}
+    return first_true(broken, len(rules[0].part))
 
 
 def first_true(rules: Mapping[int, np.ndarray], rows: int) -> np.ndarray:

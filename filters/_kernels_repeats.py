@@ -1,16 +1,20 @@
 # mypy: ignore-errors
 """Kernels of what stands in a text more than once: Gopher repetition, FineWeb.
 
-Words and their keys are those of `_kernels.py`. n-grams have no chance of confusion beyond that of
-their pairs of words: the id of an (n+1)-gram is looked up by the exact pair of the ids of its two
-n-grams, and only where both recur, so the work shrinks with n.
+They read the masks of `_scan`. A word's key is its bytes when it has at most 8 of them, else a
+64-bit mix of them: words of one key are taken for equal (two words longer than 8 bytes are confused
+once in 2^64). n-grams have no chance of confusion beyond that of their pairs of words: the id of an
+(n+1)-gram is looked up by the exact pair of the ids of its two n-grams, and only where both recur,
+so the work shrinks with n.
 
-Lines are the same when their words and other visible characters are, spaces aside. Scratch is sized
-by the longest document and cleared by the document's own size.
+Lines are the same when their bytes are, from the first visible one to the last. Scratch is sized by
+the longest document and cleared by the document's own size. What walks masks stands in
+each file of kernels word for word (a test compares them): Numba's cache does not see edits in
+another file.
 """
 
-# ruff: noqa: ARG001, PLR1714, SIM102, SIM109 - intrinsics have fixed arguments; Numba compiles a chain
-# of comparisons to less than a tuple or a set
+# ruff: noqa: ARG001, PLR1714 - intrinsics have fixed arguments; Numba compiles a chain of
+# comparisons to less than a set
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+MANY = 1 << 20  # n-grams; a table for more takes memory rather than time
 
 
 @njit(cache=True, nogil=True)
@@ -49,36 +55,6 @@ def _decode(data, i, end):
     return cp, more + 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(h):
-    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _fold(h, key):
-    """Add a token to the hash of a line or paragraph; order counts."""
-    h = (h ^ np.uint64(key)) * np.uint64(0x9E3779B97F4A7C15)
-    return h ^ (h >> np.uint64(29))
-
-
-@njit(cache=True, nogil=True)
-def _joins(data, i, size, cp, last, end, table):
-    """Whether the character at `i` stays inside a word whose last class is `last`."""
-    if i + size >= end:
-        return False
-    if cp == 0x27 or cp == 0x2019:
-        if last != LETTER and last != LATIN:
-            return False
-        c = table[_decode(data, i + size, end)[0]]
-        return c == LETTER or c == LATIN
-    if cp == 0x2E or cp == 0x2C:
-        return last == NUMBER and table[_decode(data, i + size, end)[0]] == NUMBER
-    return False
-
-
 @intrinsic
 def _load8(typingctx, data, at):
     """Eight bytes at `at` as a little-endian uint64; the caller proves that they are there."""
@@ -105,82 +81,131 @@ def _trailing_zeros(typingctx, value):
     return types.uint64(types.uint64), generate
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _letters(x):
-    """How many of the low bytes of `x`, in a row, are ASCII letters: 0 to 8, without a branch."""
-    y = (x | np.uint64(0x2020202020202020)) & np.uint64(0x7F7F7F7F7F7F7F7F)
-    from_a = y + np.uint64(0x1F1F1F1F1F1F1F1F)  # the high bit says: at least "a"
-    past_z = y + np.uint64(0x0505050505050505)  # the high bit says: more than "z"
-    no = (~from_a | past_z | x) & np.uint64(0x8080808080808080)
-    return np.int64(_trailing_zeros(no) >> np.uint64(3))
+@intrinsic
+def _ones(typingctx, value):
+    """How many bits are set."""
+
+    def generate(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _word(data, i, end, table):
-    """Scan the spaced word at `i`: its end, code points, letters, Latin letters.
+def _next(plane, at, i, end, flip):
+    """First set bit (clear one with `flip` = ALL) from i on, `end` if there is none before it.
 
-    Sixteen ASCII letters a step, and as few branches as can be, for the lengths of words cannot be
-    foretold: 3 times as fast as one by one.
+    Bits are counted from the text's first block, `at`.
     """
-    chars, letters, latin, last = 0, 0, 0, 0
-    room = len(data) - 16
-    while True:
-        if i <= room:
-            n = _letters(_load8(data, i))
-            n += _letters(_load8(data, i + 8)) & -(n >> 3)  # only after eight
-            n = min(n, end - i)
-            if n:
-                i += n
-                chars += n
-                letters += n
-                latin += n
-                last = LATIN
-                if n == 16:
-                    continue
-                after = data[i]  # the usual ends at once: ASCII that is not "'" or a digit
-                if (after < 0x80) & (after != 0x27) & ((after < 0x30) | (after > 0x39)):
-                    break
-        if i >= end:
-            break
-        b = data[i]
-        cp, size = (np.int64(b), 1) if b < 0x80 else _decode(data, i, end)
-        c = table[cp]
-        if c == LETTER or c == LATIN:
-            letters += 1
-            latin += c == LATIN
-        elif c != NUMBER and (c != MARK or last == 0):
-            if not _joins(data, i, size, cp, last, end, table):
-                break
-        i += size
-        chars += 1
-        last = c
-    return i, chars, letters, latin
+    k = i >> 6
+    m = (plane[at + k] ^ flip) >> np.uint64(i & 63)
+    if m:
+        return min(i + np.int64(_trailing_zeros(m)), end)
+    k += 1
+    while 64 * k < end:
+        m = plane[at + k] ^ flip
+        if m:
+            return min(64 * k + np.int64(_trailing_zeros(m)), end)
+        k += 1
+    return end
+
+
+@njit(cache=True, nogil=True)
+def _last(plane, at, i, end):
+    """Last set bit from i to before `end`, -1 if there is none."""
+    t = end - 1
+    while t >= i:
+        if plane[at + (t >> 6)] >> np.uint64(t & 63) & np.uint64(1):
+            return t
+        t -= 1
+    return -1
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _key(data, start, end):
-    """The key of the word in data[start:end]."""
-    if end - start <= 8:
-        if start + 8 <= len(data):
-            return _load8(data, start) & (
-                np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - 8 * (end - start))
-            )
-        k = np.uint64(0)
-        for t in range(end - 1, start - 1, -1):
-            k = (k << np.uint64(8)) | np.uint64(data[t])
-        return k
-    h = np.uint64(end - start)
+def _count(plane, at, i, end):
+    """How many bits are set from i to before `end`."""
+    if i >= end:
+        return 0
+    first, last = i >> 6, (end - 1) >> 6
+    low = ALL << np.uint64(i & 63)
+    high = ALL >> np.uint64(63 - ((end - 1) & 63))
+    if first == last:
+        return np.int64(_ones(plane[at + first] & low & high))
+    n = np.int64(_ones(plane[at + first] & low))
+    for k in range(first + 1, last):
+        n += np.int64(_ones(plane[at + k]))
+    return n + np.int64(_ones(plane[at + last] & high))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _mix(h):
+    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _fold(h, key):
+    """Add a token to the hash of a line or paragraph; order counts."""
+    h = (h ^ np.uint64(key)) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _bytes(data, start, end):
+    """Hash of data[start:end], never 0."""
+    h = np.uint64(end - start) + np.uint64(0x243F6A8885A308D3)
     at = start
     while at + 8 <= end:
         h = _fold(h, _load8(data, at))
         at += 8
     k = np.uint64(0)
-    if at + 8 <= len(data):
-        k = _load8(data, at) & ((np.uint64(1) << np.uint64(8 * (end - at))) - np.uint64(1))
-    else:
-        for t in range(end - 1, at - 1, -1):
-            k = (k << np.uint64(8)) | np.uint64(data[t])
+    if at < end:
+        if at + 8 <= len(data):
+            k = _load8(data, at) & (ALL >> np.uint64(64 - 8 * (end - at)))
+        else:
+            for t in range(end - 1, at - 1, -1):
+                k = (k << np.uint64(8)) | np.uint64(data[t])
     return _mix(_fold(h, k)) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _key(data, start, end):
+    """The key of the word in data[start:end]: its bytes when they are at most 8, never 0.
+
+    Up to 16 bytes without a branch, for the lengths of words cannot be foretold.
+    """
+    n = end - start
+    if (n > 16) | (start + 8 > len(data)) | (end < 8):
+        if n > 8:
+            return _bytes(data, start, end)
+        k = np.uint64(0)
+        for t in range(end - 1, start - 1, -1):
+            k = (k << np.uint64(8)) | np.uint64(data[t])
+        return k
+    first, last = _load8(data, start), _load8(data, end - 8)
+    short = first & (ALL >> np.uint64(64 - 8 * min(n, 8)))
+    long = _mix(_fold(_fold(np.uint64(n), first), last)) | np.uint64(1)
+    return short if n <= 8 else long
+
+
+@njit(cache=True, nogil=True)
+def _ended(data, base, at, i, more, table):
+    """Whether a line ends in terminal punctuation: closing quotes, brackets and spaces aside.
+
+    `i` is the last visible byte of the line.
+    """
+    while i >= 0:
+        end = i + 1
+        while more[at + (i >> 6)] >> np.uint64(i & 63) & np.uint64(1):
+            i -= 1
+        cp, _ = _decode(data, base + i, base + end)
+        c = table[cp]
+        if cp == 0x0A or (c != QUOTE and c != CLOSER and c != SPACE):
+            return c == TERMINAL
+        i -= 1
+    return False
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -207,102 +232,75 @@ def _room(n):
     return size
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _line(data, i, end, table, keys, lens, w):
-    """Scan one line: the next line's start, its words' keys and lengths into `keys`, `lens` at `w`.
-
-    Returns next, code points from the first to the last visible one, code points in all (without
-    the line feed), hash, words after it, words of unspaced scripts, and whether it ends in terminal
-    punctuation, closing quotes and brackets aside.
-    """
-    h = np.uint64(0x243F6A8885A308D3)  # not 0: NULs count too
-    chars, visible, first, unspaced = 0, 0, -1, 0
-    ended = False
-    while i < end:
-        b = data[i]
-        cp, size = (np.int64(b), 1) if b < 0x80 else _decode(data, i, end)
-        c = table[cp]
-        if c == SPACE:
-            i += size
-            if cp == 0x0A:
-                break
-            chars += 1
-            continue
-        if first < 0:
-            first = chars
-        if c >= NUMBER and c != UNSPACED:
-            at = i
-            i, n, _, _ = _word(data, i, end, table)
-            key = _key(data, at, i)
-            keys[w], lens[w] = key, n
-            w += 1
-            chars += n
-            ended = False
-        else:
-            key = _key(data, i, i + size)
-            if c == UNSPACED:
-                keys[w], lens[w] = key, 1
-                w += 1
-                unspaced += 1
-                ended = False
-            elif c == TERMINAL:
-                ended = True
-            elif c != QUOTE and c != CLOSER:
-                ended = False
-            i += size
-            chars += 1
-        h = _fold(h, key)
-        visible = chars
-    return i, visible - max(first, 0), chars, h, w, unspaced, ended
-
-
 @njit(cache=True, nogil=True)
-def _longest(offsets):
-    n = 0
-    for row in range(len(offsets) - 1):
-        n = max(n, offsets[row + 1] - offsets[row])
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _breaks(data, start, end):
-    """Lines of a text at most: line feeds and one."""
-    n = 1
-    for i in range(start, end):
-        n += data[i] == 0x0A
-    return n
-
-
-@njit(cache=True, nogil=True)
-def fineweb(data, offsets, table, short, out):
+def fineweb(data, offsets, planes, blocks, table, short, out):
     """FineWeb's counts, out int32[rows, 7]; columns in `fineweb.SCORES`. `short` in code points."""
-    longest = _longest(offsets)
-    keys, lens = np.empty(longest, np.uint64), np.empty(longest, np.int32)
-    seen = np.empty(_room(longest), np.uint64)
-    for row in range(len(offsets) - 1):
-        i, end = offsets[row], offsets[row + 1]
-        room = _room(_breaks(data, i, end))
+    start, visible, more, line = planes[1], planes[6], planes[8], planes[10]
+    seen = np.empty(0, np.uint64)
+    for row in range(len(blocks)):
+        base, n, at = offsets[row], offsets[row + 1] - offsets[row], blocks[row]
+        feeds = _count(line, at, 0, n)
+        room = _room(feeds + 1)
+        if room > len(seen):
+            seen = np.empty(room, np.uint64)
         seen[:room] = 0
-        lines, ended_lines, short_lines, dup_chars, all_chars, words, breaks = 0, 0, 0, 0, 0, 0, 0
-        while i < end:
-            before = i
-            i, visible, chars, h, w, _, ended = _line(data, i, end, table, keys, lens, 0)
-            words += w
-            all_chars += chars
-            if visible == 0:
+        lines, ended_lines, short_lines, dup_chars, breaks = 0, 0, 0, 0, 0
+        i = 0
+        while i < n:
+            end = _next(line, at, i, n, np.uint64(0))
+            first = _next(visible, at, i, end, np.uint64(0))
+            i = end + 1
+            if first == end:
                 continue
+            last = _last(visible, at, first, end)
+            chars = last + 1 - first - _count(more, at, first, last + 1)
             lines += 1
-            breaks += data[i - 1] == 0x0A and i > before
-            ended_lines += ended
-            short_lines += visible <= short
-            h |= np.uint64(1)
-            at = _slot(seen, room - 1, h)
-            if seen[at] == h:
-                dup_chars += visible
-            seen[at] = h
+            breaks += end < n
+            ended_lines += _ended(data, base, at, last, more, table)
+            short_lines += chars <= short
+            h = _bytes(data, base + first, base + last + 1)
+            slot = _slot(seen, room - 1, h)
+            if seen[slot] == h:
+                dup_chars += chars
+            seen[slot] = h
         o = out[row]
         o[0], o[1], o[2], o[3] = lines, ended_lines, short_lines, dup_chars
-        o[4], o[5], o[6] = all_chars, words, breaks
+        o[4] = n - _count(more, at, 0, n) - feeds
+        o[5], o[6] = _count(start, at, 0, n), breaks
+
+
+@njit(cache=True, nogil=True)
+def _words(data, base, n, at, planes, keys, lens):
+    """Keys and code points of the words of a text; how many, and how many of unspaced scripts."""
+    word, start, unspaced, more = planes[0], planes[1], planes[2], planes[8]
+    w, singles = 0, 0
+    size = n // 64 + 1
+    above = np.uint64(0)
+    for k in range(size):
+        above |= more[at + k]
+    for k in range(size):
+        m = start[at + k]
+        after = at + min(k + 1, size - 1)
+        ends, further = ~word[at + k] | m, ~word[after] | start[after]
+        while m:
+            b = _trailing_zeros(m)
+            m &= m - np.uint64(1)
+            i = 64 * k + np.int64(b)
+            rest = ends >> b >> np.uint64(1) | further << (np.uint64(63) - b)
+            end = i + 1 + np.int64(_trailing_zeros(rest))
+            if rest == 0:
+                end = min(_next(word, at, i, n, ALL), _next(start, at, i + 1, n, np.uint64(0)))
+            chars = end - i
+            if above:
+                if unspaced[at + k] >> b & np.uint64(1):
+                    end = _next(more, at, i + 1, n, ALL)
+                    chars = 1
+                    singles += 1
+                else:
+                    chars -= _count(more, at, i, end)
+            keys[w], lens[w] = _key(data, base + i, base + end), chars
+            w += 1
+    return w, singles
 
 
 @njit(cache=True, nogil=True)
@@ -312,7 +310,7 @@ def _repeats(keys, lens, w, stretch, joined, scratch, out):
     A repeated (n+1)-gram begins and goes on with a repeated n-gram, so each level looks only at
     places where both are. Ids of a level are dense and in order of first occurrence.
     """
-    tab, ids, places, counts, firsts, chars = scratch
+    tab, ids, places, counts, firsts, chars, hints, slots = scratch
     out[:9] = 0
     chars[0] = 0
     for p in range(w):
@@ -334,7 +332,22 @@ def _repeats(keys, lens, w, stretch, joined, scratch, out):
                 ids[p] = -1
                 kept += after >= 0
             live = kept
-        room = _room(2 * live)  # a quarter full: a second look costs a mispredicted branch
+        # what falls alone into a place of a small table occurs once, and needs no look-up
+        room = _room(2 * live)
+        hints[:room] = 0
+        for q in range(live):
+            slot = np.int64(_mix(keys[q]) >> np.uint64(32)) & (room - 1)
+            slots[q] = slot
+            hints[slot] = (hints[slot] << np.uint8(1)) | np.uint8(1)
+        kept = 0
+        for q in range(live):
+            p = places[q]
+            keys[kept], places[kept] = keys[q], p
+            ids[p] = -1
+            kept += hints[slots[q]] > 1
+        live = kept
+        # a quarter full: a second look costs a mispredicted branch; half of what is very long
+        room = _room(2 * live if live < MANY else live)
         tab[: 2 * room] = 0
         m = 0
         for q in range(live):
@@ -385,56 +398,75 @@ def _repeats(keys, lens, w, stretch, joined, scratch, out):
 
 
 @njit(cache=True, nogil=True)
-def repetition(data, offsets, table, out):
-    """Gopher's repetition counts, out int32[rows, 18]; columns in `gopher_repetition.SCORES`."""
-    longest = _longest(offsets)
-    keys, lens = np.empty(longest + 1, np.uint64), np.empty(longest + 1, np.int32)
-    room = _room(longest)
-    tab = np.empty(4 * room, np.uint64)
+def repetition(data, offsets, planes, blocks, whole, out):
+    """Gopher's repetition counts, out int32[rows, 18]; columns in `gopher_repetition.SCORES`.
+
+    `whole`: lines are all of their bytes, and one of spaces is a line.
+    """
+    start, visible, more, line = planes[1], planes[6], planes[8], planes[10]
+    most = 0
+    for row in range(len(blocks)):
+        n = offsets[row + 1] - offsets[row]
+        most = max(most, _count(start, blocks[row], 0, n), _count(line, blocks[row], 0, n) // 2 + 1)
+    keys, lens = np.empty(most + 1, np.uint64), np.empty(most + 1, np.int32)
+    room = _room(most)
+    tab = np.empty(4 * room if most < MANY else 2 * room, np.uint64)
     scratch = (
         tab,
-        np.empty(longest + 1, np.int32),
-        np.empty(longest + 1, np.int32),
-        np.empty(longest + 1, np.int32),
-        np.empty(longest + 1, np.int32),
-        np.empty(longest + 2, np.int32),
+        np.empty(most + 1, np.int32),
+        np.empty(most + 1, np.int32),
+        np.empty(most + 1, np.int32),
+        np.empty(most + 1, np.int32),
+        np.empty(most + 2, np.int32),
+        np.empty(2 * room, np.uint8),
+        np.empty(most + 1, np.int32),
     )
-    seen = np.empty(room, np.uint64)
-    for row in range(len(offsets) - 1):
-        i, end = offsets[row], offsets[row + 1]
-        room = _room(_breaks(data, i, end))
+    seen = np.empty(2 * room, np.uint64)
+    for row in range(len(blocks)):
+        base, n, at = offsets[row], offsets[row + 1] - offsets[row], blocks[row]
+        room = _room(_count(line, at, 0, n) + 1)
         tab[:room] = 0  # lines
         seen[:room] = 0  # paragraphs
-        w, unspaced, all_chars = 0, 0, 0
         lines, dup_lines, dup_line_chars, parts, dup_parts, dup_part_chars = 0, 0, 0, 0, 0, 0
         part, part_chars = np.uint64(0), -1
-        while i < end or part_chars >= 0:
-            visible = 0
-            if i < end:
-                i, visible, chars, h, w, u, _ = _line(data, i, end, table, keys, lens, w)
-                all_chars += chars + (data[i - 1] == 0x0A)
-                unspaced += u
-                if visible:
-                    h |= np.uint64(1)
+        i = 0
+        while i < n or part_chars >= 0:
+            blank = True
+            if i < n:
+                end = _next(line, at, i, n, np.uint64(0))
+                first = i if whole else _next(visible, at, i, end, np.uint64(0))
+                i = end + 1
+                blank = first == end
+                if not blank:
+                    last = end - 1 if whole else _last(visible, at, first, end)
+                    chars = last + 1 - first - _count(more, at, first, last + 1)
+                    h = _bytes(data, base + first, base + last + 1)
                     lines += 1
-                    at = _slot(tab, room - 1, h)
-                    if tab[at] == h:
+                    slot = _slot(tab, room - 1, h)
+                    if tab[slot] == h:
                         dup_lines += 1
-                        dup_line_chars += visible
-                    tab[at] = h
+                        dup_line_chars += chars
+                    tab[slot] = h
                     part = _fold(part, h)
-                    part_chars += visible + 1
-            if (visible == 0 or i >= end) and part_chars >= 0:
+                    part_chars += chars + 1
+            if (blank or i >= n) and part_chars >= 0:
                 part |= np.uint64(1)
                 parts += 1
-                at = _slot(seen, room - 1, part)
-                if seen[at] == part:
+                slot = _slot(seen, room - 1, part)
+                if seen[slot] == part:
                     dup_parts += 1
                     dup_part_chars += part_chars
-                seen[at] = part
+                seen[slot] = part
                 part, part_chars = np.uint64(0), -1
+        w, unspaced = _words(data, base, n, at, planes, keys, lens)
         o = out[row]
-        o[0], o[1], o[2], o[3], o[4] = all_chars, w, unspaced, lines, dup_lines
-        o[5], o[6], o[7], o[8] = dup_line_chars, parts, dup_parts, dup_part_chars
+        o[0], o[1], o[2] = n - _count(more, at, 0, n), w, unspaced
+        o[3], o[4], o[5] = lines, dup_lines, dup_line_chars
+        o[6], o[7], o[8] = parts, dup_parts, dup_part_chars
         dense = 2 * unspaced > w
+        firsts = lens[:4].copy()
         _repeats(keys, lens, w, 2 if dense else 1, 0 if dense else 1, scratch, o[9:])
+        if whole:  # where none recurs the top n-gram is the first
+            for m in range(2, 5):
+                if o[7 + m] == 0 and w >= m:
+                    o[7 + m] = firsts[:m].sum() + m - 1

@@ -10,7 +10,7 @@ removes 30% of tokens by itself; `terminal_punctuation=True` is the paper's.
 
 What differs from datatrove 0.10.1: blank lines stay, for later stages read paragraphs by them (but
 those after a line that is cut go with it when one stood before it too); words are those of
-`_kernels`, so that a Chinese line is not one word; long words break at characters of scripts
+`_kernels_c4`, so that a Chinese line is not one word; long words break at characters of scripts
 without spaces; a sentence ends at terminal punctuation and a space, not before a lower-case letter.
 """
 
@@ -29,9 +29,10 @@ from ..documents.edits import Edits
 from ..documents.errors import UsageError
 from ..documents.stage import Measured
 from ..documents.text import text_view
-from . import _kernels
+from . import _kernels_c4, _shown
 from ._characters import table
-from ._exact import check_counts, columns, first_true
+from ._exact import Rule, check_counts, check_flags, columns, first_broken
+from ._scan import cut, scans
 
 SCORES = (
     "sentences",  # of the lines that stay, as all but the last
@@ -55,8 +56,8 @@ _RARE = "etaoinshrdlcumwfgypbvkjxqz"  # English letters from common to rare
 
 @cache
 def _phrases(groups: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, ...]:
-    """Arguments of `_kernels._phrases`; phrases of group g have the kind 1 << g."""
-    first, second = np.zeros(256, np.uint8), np.zeros(256, np.uint8)
+    """Arguments of `_kernels_c4._phrases`; phrases of group g have the kind 1 << g."""
+    pairs: list[tuple[int, int]] = []
     text = bytearray()
     ends: list[int] = []
     kinds: list[int] = []
@@ -66,16 +67,14 @@ def _phrases(groups: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, ...]:
             low = phrase.lower()
             rarity = [_RARE.find(a) + _RARE.find(b) for a, b in pairwise(low)]
             anchor = rarity.index(max(rarity))
-            bit = np.uint8(1 << len(ends) % 8)
-            for case in (low, low.upper()):
-                first[ord(case[anchor])] |= bit
-                second[ord(case[anchor + 1])] |= bit
+            pairs.append((ord(low[anchor]) | 0x20, ord(low[anchor + 1]) | 0x20))
             text += low.encode()
             ends.append(len(text))
             kinds.append(1 << group)
             anchors.append(anchor)
     as_array = (np.array(x, np.int64) for x in (ends, kinds, anchors))
-    return (first, second, np.frombuffer(bytes(text), np.uint8), *as_array)
+    unique = np.array(sorted(set(pairs)), np.uint8).reshape(-1, 2)
+    return (unique, np.frombuffer(bytes(text), np.uint8), *as_array)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +89,7 @@ class C4:
     max_word_chars: int = 1000  # code points without a space
     terminal_punctuation: bool = False
     min_line_words: int = 3
+    as_datatrove: bool = False  # words are between spaces, sentences those of tokens
     citations: bool = True  # cut `[1]`, `[edit]`, `[citation needed]`
     javascript: tuple[str, ...] = ("javascript",)  # ASCII, any case; a line with one goes
     policy: tuple[str, ...] = (
@@ -119,6 +119,7 @@ class C4:
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""
         check_counts(self, ("max_word_chars", "min_line_words", "min_sentences"))
+        check_flags(self, ("as_datatrove", "terminal_punctuation", "citations"))
         for name in ("javascript", "policy"):
             phrases = getattr(self, name)
             if isinstance(phrases, str):
@@ -134,7 +135,7 @@ class C4:
         view = text_view(batch.column("text"))
         counts = np.zeros((view.rows, len(SCORES)), np.int32)
         text = view.data[view.offsets[0] : view.offsets[-1]]
-        room = int(_kernels.count_either(text, 0x0A, 0x5B)) + view.rows
+        room = int(_kernels_c4.count_either(text, 0x0A, 0x5B)) + view.rows
         edits = (
             np.empty(room, np.int64),
             np.empty(room, np.int64),
@@ -146,21 +147,38 @@ class C4:
             self.min_line_words,
             self.terminal_punctuation,
             self.citations,
+            self.as_datatrove,
         )
         phrases = _phrases((self.javascript, self.policy, (_LOREM,)))
-        n = _kernels.c4(view.data, view.offsets, table(), limits, phrases, _forms(), edits, counts)
-        rows, starts, lengths, reasons = (values[:n].copy() for values in edits)
-        made = Edits(rows=rows, starts=starts, lengths=lengths, reasons=reasons, reason_names=EDITS)
-        return Measured(columns(counts, SCORES), edits=made)
+        made = 0
+        for scan, rows in scans(view):
+            if self.as_datatrove:
+                cut(scan, citations=self.citations)
+            more = (rows.start, table(), limits, phrases, _forms(), edits, made, counts[rows])
+            made = _kernels_c4.c4(*scan, *more)
+        at, starts, lengths, reasons = (values[:made].copy() for values in edits)
+        gone = Edits(rows=at, starts=starts, lengths=lengths, reasons=reasons, reason_names=EDITS)
+        return Measured(columns(counts, SCORES), edits=gone)
+
+    def rules(self, scores: Mapping[str, np.ndarray]) -> tuple[Rule, ...]:
+        """Each rule on what remains, in the order of `reasons[1:]`."""
+        every = np.ones(len(scores["sentences"]), bool)
+        return (
+            Rule(scores["lorem_ipsum_lines"], 0, asked=every & self.lorem_ipsum),
+            Rule(scores["curly_brackets"], 0, asked=every & self.curly_brackets),
+            Rule(scores["sentences"], self.min_sentences, least=True),
+        )
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Judge what remains by the first rule that it breaks, in the order of `reasons`."""
-        rules = (
-            (scores["lorem_ipsum_lines"] > 0) & self.lorem_ipsum,
-            (scores["curly_brackets"] > 0) & self.curly_brackets,
-            scores["sentences"] < self.min_sentences,
-        )
-        return first_true(dict(enumerate(rules, 1)), len(scores["sentences"]))
+        """Judge by the first rule that a row breaks, in the order of `reasons`."""
+        return first_broken(self.rules(scores))
+
+    def show(self, text: str, reason: str) -> str | None:
+        """The line that broke the rule, for `why`."""
+        wanted = {"lorem_ipsum": _LOREM, "curly_bracket": "{"}.get(reason)
+        if wanted is None:
+            return None
+        return _shown.first(text.split("\n"), lambda line: wanted in line.lower())
 
 
 @cache

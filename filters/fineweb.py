@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from ..documents.stage import Measured
 from ..documents.text import text_view
-from . import _kernels_repeats
+from . import _kernels_repeats, _shown
 from ._characters import table
-from ._exact import above, below, check_counts, check_fractions, columns, first_true
+from ._exact import Rule, check_counts, check_fractions, columns, first_broken
+from ._scan import scans
 
 SCORES = (
     "lines",  # with something on them
@@ -51,7 +52,7 @@ class FineWebQuality:
     max_line_breaks: float = 0.3  # per word; in the code alone
 
     name: ClassVar[str] = "fineweb_quality"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = (
         "keep",
         "empty",
@@ -74,18 +75,34 @@ class FineWebQuality:
         """Count lines by kind, and words, of each text."""
         view = text_view(batch.column("text"))
         counts = np.zeros((view.rows, len(SCORES)), np.int32)
-        _kernels_repeats.fineweb(view.data, view.offsets, table(), self.short_line, counts)
+        for scan, rows in scans(view):
+            _kernels_repeats.fineweb(*scan, table(), self.short_line, counts[rows])
         return Measured(columns(counts, SCORES))
+
+    def rules(self, scores: Mapping[str, np.ndarray]) -> tuple[Rule, ...]:
+        """Each rule, in the order of `reasons[1:]`."""
+        lines, chars = scores["lines"], scores["line_chars"]
+        return (
+            Rule(lines, 1, least=True),
+            Rule(scores["terminal_lines"], self.min_terminal_lines, lines, least=True),
+            Rule(scores["short_lines"], self.max_short_lines, lines),
+            Rule(scores["duplicate_chars"], self.max_duplicate_chars, chars),
+            Rule(scores["line_breaks"], self.max_line_breaks, scores["words"]),
+        )
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """Judge by the first rule that a row breaks, in the order of `reasons`."""
-        lines = scores["lines"]
-        rules = (
-            lines == 0,
-            below(scores["terminal_lines"], lines, self.min_terminal_lines),
-            above(scores["short_lines"], lines, self.max_short_lines),
-            above(scores["duplicate_chars"], scores["line_chars"], self.max_duplicate_chars),
-            above(scores["line_breaks"], scores["words"], self.max_line_breaks)
-            | ((scores["words"] == 0) & (scores["line_breaks"] > 0)),
-        )
-        return first_true(dict(enumerate(rules, 1)), len(lines))
+        return first_broken(self.rules(scores))
+
+    def show(self, text: str, reason: str) -> str | None:
+        """A line that broke the rule, for `why`."""
+        lines = text.split("\n")
+        if reason == "duplicate_chars":
+            return _shown.repeated(lines)
+        if reason == "few_terminal_lines":
+            return _shown.first(
+                lines, lambda line: not line.rstrip("\"')]} ").endswith((".", "!", "?"))
+            )
+        if reason in {"short_lines", "line_breaks"}:
+            return _shown.first(lines, lambda line: len(line.strip()) <= self.short_line)
+        return None

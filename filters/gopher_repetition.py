@@ -25,9 +25,9 @@ import pyarrow as pa
 from ..documents.errors import UsageError
 from ..documents.stage import Measured
 from ..documents.text import text_view
-from . import _kernels_repeats
-from ._characters import table
-from ._exact import above, check_fractions, columns, first_true
+from . import _kernels_repeats, _shown
+from ._exact import Rule, check_flags, check_fractions, columns, first_broken
+from ._scan import cut, scans
 
 SCORES = (
     "chars",  # code points of the text
@@ -66,8 +66,10 @@ class GopherRepetition:
     top_n_grams: tuple[float, ...] = (0.20, 0.18, 0.16)  # n = 2, 3, 4
     duplicate_n_grams: tuple[float, ...] = (0.15, 0.14, 0.13, 0.12, 0.11, 0.10)  # n = 5 to 10
 
+    as_datatrove: bool = False  # n-grams are of tokens (`_kernels_tokens`), not of words
+
     name: ClassVar[str] = "gopher_repetition"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = (
         "keep",
         "duplicate_paragraphs",
@@ -96,25 +98,45 @@ class GopherRepetition:
                 msg = f"{self.name}.{name}: found {getattr(self, name)}, expected {count} fractions"
                 raise UsageError(msg)
         check_fractions(self, sorted(self.verdict_fields))
+        check_flags(self, ("as_datatrove",))
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Count what is repeated in each text."""
         view = text_view(batch.column("text"))
         counts = np.zeros((view.rows, len(SCORES)), np.int32)
-        _kernels_repeats.repetition(view.data, view.offsets, table(), counts)
+        for scan, rows in scans(view):
+            if self.as_datatrove:
+                cut(scan)
+            _kernels_repeats.repetition(*scan, self.as_datatrove, counts[rows])
         return Measured(columns(counts, SCORES))
+
+    def rules(self, scores: Mapping[str, np.ndarray]) -> tuple[Rule, ...]:
+        """Each rule, in the order of `reasons[1:]`."""
+        chars, lines, paragraphs = scores["chars"], scores["lines"], scores["paragraphs"]
+        return (
+            Rule(scores["duplicate_paragraphs"], self.duplicate_paragraphs, paragraphs),
+            Rule(scores["duplicate_paragraph_chars"], self.duplicate_paragraph_chars, chars),
+            Rule(scores["duplicate_lines"], self.duplicate_lines, lines),
+            Rule(scores["duplicate_line_chars"], self.duplicate_line_chars, chars),
+            *(
+                Rule(scores[f"top_{n}_gram_chars"], limit, chars)
+                for n, limit in enumerate(self.top_n_grams, 2)
+            ),
+            *(
+                Rule(scores[f"duplicate_{n}_gram_chars"], limit, chars)
+                for n, limit in enumerate(self.duplicate_n_grams, 5)
+            ),
+        )
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """Judge by the first rule that a row breaks, in the order of `reasons`."""
-        chars, lines, paragraphs = scores["chars"], scores["lines"], scores["paragraphs"]
-        rules = [
-            above(scores["duplicate_paragraphs"], paragraphs, self.duplicate_paragraphs),
-            above(scores["duplicate_paragraph_chars"], chars, self.duplicate_paragraph_chars),
-            above(scores["duplicate_lines"], lines, self.duplicate_lines),
-            above(scores["duplicate_line_chars"], chars, self.duplicate_line_chars),
-        ]
-        for n, limit in enumerate(self.top_n_grams, 2):
-            rules.append(above(scores[f"top_{n}_gram_chars"], chars, limit))
-        for n, limit in enumerate(self.duplicate_n_grams, 5):
-            rules.append(above(scores[f"duplicate_{n}_gram_chars"], chars, limit))
-        return first_true(dict(enumerate(rules, 1)), len(chars))
+        return first_broken(self.rules(scores))
+
+    def show(self, text: str, reason: str) -> str | None:
+        """What of a text repeats, for `why`."""
+        if "gram" in reason:
+            words = int(reason.split("_")[1])
+            return _shown.n_gram(text, words, self.as_datatrove)
+        return _shown.repeated(
+            _shown.paragraphs(text) if "paragraph" in reason else text.split("\n")
+        )

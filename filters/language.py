@@ -28,7 +28,7 @@ from ..documents.errors import UsageError, did_you_mean
 from ..documents.files import FILES, as_paths
 from ..documents.stage import Measured
 from ..documents.text import text_view
-from . import _kernels
+from . import _kernels_language
 from ._characters import table
 from ._exact import check_counts, check_fractions
 from ._lid import UNDETERMINED, LanguageModel, by_model, by_profiles, known_codes, read_model
@@ -47,7 +47,7 @@ def sampled(
     room = np.where(sizes <= samples * size, sizes, samples * (size + 1))
     out = np.empty(int(room.sum()), np.uint8)
     ends = np.zeros(len(sizes) * samples + 1, np.int64)
-    _kernels.sample(data, offsets, samples, size, out, ends)
+    _kernels_language.sample(data, offsets, samples, size, out, ends)
     return out, ends
 
 
@@ -115,7 +115,7 @@ class Language:
         """Name the language of each text."""
         view = text_view(batch.column("text"))
         short = np.zeros(view.rows, np.bool_)
-        _kernels.few_letters(view.data, view.offsets, table(), self.min_letters, short)
+        _kernels_language.few_letters(view.data, view.offsets, table(), self.min_letters, short)
         data, bounds = sampled(view.data, view.offsets, self.samples, self.sample_bytes)
         if self.model is None:
             found = by_profiles(data, bounds, self.samples, short)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from ..documents.edits import Edits
 from ..documents.errors import GristmillError
 from ..documents.records import Locator
+from ..documents.stage import Stage
 from .accounts import accounts
 from .columns import EDITS, edits_from, schema_meta
 from .find import Place, corpus_ordinal, find, row_of
@@ -97,6 +98,7 @@ def _one_pass(run: Run, which: Pass, place: Place, earlier: list[str]) -> dict[s
     texts = ShardTexts(run, place.shard, earlier)
     text = texts.group(place.group)[place.local].as_py().encode()
     stages = []
+    own = which.stages[run.shards[place.shard].source]
     outcome = "kept"
     for stage in about:
         code = row[f"{stage['name']}.code"]
@@ -109,10 +111,28 @@ def _one_pass(run: Run, which: Pass, place: Place, earlier: list[str]) -> dict[s
         note = row[f"{stage['name']}.evidence"]
         if note is not None:
             told["evidence"] = _note(note)
+        made = next((s for s in own if s.name == stage["name"]), None)
+        if made is not None:
+            told |= _measured(made, row, stage, code, text)
         stages.append(told)
         if code:
             outcome = f"dropped by {stage['name']}: {stage['reasons'][code]}"
     return {"pass": which.name, "stages": stages, "outcome": outcome}
+
+
+def _measured(
+    made: Stage, row: dict[str, Any], stage: dict[str, Any], code: int, text: bytes
+) -> dict[str, Any]:
+    """Each rule's value and threshold, and what of the text broke one; of stages that tell."""
+    told: dict[str, Any] = {}
+    rules, show = getattr(made, "rules", None), getattr(made, "show", None)
+    if rules is not None:
+        scores = {s: np.array([row[f"{stage['name']}.{s}"]]) for s in stage["scores"]}
+        told["rules"] = dict(
+            zip(stage["reasons"][1:], (r.told(0) for r in rules(scores)), strict=True)
+        )
+    shown = show(text.decode("utf-8", "replace"), stage["reasons"][code]) if code and show else None
+    return told if shown is None else {**told, "shown": shown}
 
 
 def _plain(value: Any) -> Any:

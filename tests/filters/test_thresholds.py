@@ -88,7 +88,7 @@ def test_gopher_quality_at_threshold_judged(text: str, wanted: str) -> None:
 def test_gopher_quality_marks_counted_when_asked() -> None:
     passes = ", ".join(PROSE[:49]) + " " + PROSE[49]  # 50 words with letters, 48 commas
     assert reason(GopherQuality(), passes) == "keep"
-    assert reason(GopherQuality(count_marks=True), passes) == "few_alphabetic_words"
+    assert reason(GopherQuality(as_datatrove=True), passes) == "few_alphabetic_words"
 
 
 def test_gopher_quality_english_lists_alone_drop_french() -> None:
