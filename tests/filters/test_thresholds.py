@@ -235,7 +235,9 @@ def test_c4_edits_and_kept_bytes_cover_the_text() -> None:
     assert len(text) - int(edits.lengths.sum()) == len(edited(C4(), text))
 
 
-@pytest.mark.parametrize("name", sorted(STAGES))
+@pytest.mark.parametrize(
+    "name", ["c4", "fineweb_quality", "gopher_quality", "gopher_repetition", "language"]
+)
 def test_stage_thresholds_move_without_text(name: str) -> None:
     """`measure` reads no verdict field, and each one is a field."""
     stage = STAGES[name]()
@@ -269,3 +271,37 @@ def test_stage_thresholds_move_without_text(name: str) -> None:
 def test_stage_wrong_field_named_in_error(make, field: str) -> None:
     with pytest.raises(UsageError, match=field):
         make()
+
+
+def test_rules_tell_value_and_threshold_of_each_reason() -> None:
+    batch = pa.record_batch({"text": pa.array(["- a b c\n- a b c\n- d {", ""], pa.large_string())})
+    for stage in (GopherQuality(), GopherRepetition(), C4(), FineWebQuality()):
+        scores = stage.measure(batch).scores
+        rules = stage.rules(scores)
+        assert len(rules) == len(stage.reasons) - 1
+        codes = stage.verdict(scores)
+        for row in range(2):
+            broken = [bool(rule.broken()[row]) for rule in rules]
+            assert codes[row] == (broken.index(True) + 1 if True in broken else 0)
+        told = dict(zip(stage.reasons[1:], (rule.told(0) for rule in rules), strict=True))
+        if stage.name == "gopher_repetition":
+            assert told["duplicate_lines"] == {"measured": 0.3333, "of": "1 / 3", "at_most": 0.3}
+            assert stage.show("- a b c\n- a b c\n- d {", "duplicate_lines") == "2 times: - a b c"
+            assert stage.show("- a b c\n- a b c\n- d {", "top_2_gram") == "2 times: a b"
+        if stage.name == "c4":
+            assert stage.show("x\n- d {", "curly_bracket") == "- d {"
+
+
+def test_as_datatrove_counts_tokens_sentences_and_all_lines() -> None:
+    """By hand, after spaCy: marks, contractions and units apart; a line of spaces is a line."""
+    batch = pa.record_batch({"text": pa.array(["I don't know, 5km (yes). So well-known"])})
+    scores = GopherQuality(as_datatrove=True).measure(batch).scores
+    # I do n't know , 5 km ( yes ) . So well - known
+    assert (int(scores["words"][0]), int(scores["symbol_words"][0])) == (10, 5)
+    assert int(scores["alphabetic_words"][0]) == 9
+    line = pa.record_batch({"text": pa.array(["he went.[3] she came. so...On it.Then U.S. no"])})
+    assert int(C4(as_datatrove=True).measure(line).scores["sentences"][0]) == 4
+    lines = pa.record_batch({"text": pa.array(["a\n \n \na \n\n\na"])})
+    scores = GopherRepetition(as_datatrove=True).measure(lines).scores
+    assert (int(scores["lines"][0]), int(scores["duplicate_lines"][0])) == (5, 2)
+    assert int(scores["paragraphs"][0]) == 2
