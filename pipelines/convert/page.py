@@ -91,7 +91,9 @@ def main_text(nodes: Nodes, *, product: bool, markdown: bool) -> tuple[str, dict
     cut, root, kept, prose = choose(
         buf, tag, parent, last, start, end, hints, chars, marks, words.NEVER, product
     )
-    weed(buf, tag, parent, last, start, end, chars, marks, cut, root, kept, words.BLOCK, prose)
+    weed(
+        buf, tag, parent, last, start, end, hints, chars, marks, cut, root, kept, words.BLOCK, prose
+    )
     counts = tally(tag, chars, cut)
     if not counts[0] and counts.any():  # everything was cut: keep all that shows
         cut = np.where(words.NEVER[tag] | (cut == 255), cut, 0).astype(np.uint8)

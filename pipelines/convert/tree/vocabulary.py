@@ -63,6 +63,7 @@ BODY: Final = 1 << 24  # a HEAD and a TAIL in one name: `entry-content`
 HEAD: Final = 1 << 25
 TAIL: Final = 1 << 26
 NEGATES: Final = 1 << 27
+CAPTION: Final = 1 << 28
 
 _WORDS: Final = {
     "navigation": "nav navbar navigation menu submenu megamenu breadcrumb breadcrumbs crumbs crumb "
@@ -99,6 +100,7 @@ _OTHER: Final = {
     BODY: "articlebody postbody entrycontent postcontent articlecontent storybody",
     HEAD: "article entry post story news blog",
     TAIL: "content body text",
+    CAPTION: "caption captions gallery slideshow",
     NEGATES: "has no with without elementor",
 }
 

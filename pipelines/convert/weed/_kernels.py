@@ -3,7 +3,8 @@
 Self-contained, as Numba's cache does not see edits elsewhere; tags by `tree.vocabulary.TAG`, which
 a test holds. All three change `cut` in place:
 
-1. lists of links; on pages of prose also single links in blocks of their own, and captions;
+1. lists of links; on pages of prose also single links in blocks of their own, and captions (by
+   tag or by name);
 2. short labels that stand LABEL_TIMES times or more in blocks of their own (`Reply`, `Read more`);
 3. texts that stood before: pages carry blocks twice, for wide and for narrow screens. Only titles
    that are links and teasers are taken, never paragraphs, other headings (the name above each of
@@ -27,9 +28,12 @@ TEXT = 1
 # Reasons, as vocabulary.REASONS counts them from 1.
 LINKS, LABELS, CAPTIONS, REPEATED = 14, 17, 18, 19
 
+CAPTION_HINT = 1 << 28
+
 # Shares in per cent, lengths in characters that are not spaces.
 LIST_LINKS, LIST_SHARE, LIST_LENGTH = 5, 60, 60
 PROSE_LINKED = 50
+CAPTION_SHARE = 30  # a block named after pictures that holds more is the text
 LABEL_TEXT, LABEL_TIMES = 20, 4
 REPEATED_TEXT, REPEATED_MARKS = 30, 2  # the shortest, and the most sentence marks
 
@@ -62,7 +66,7 @@ def _key(buf, start, end):
 
 
 @njit(cache=True, nogil=True)
-def _lists(tag, last, cut, kept, root, block, prose):
+def _lists(tag, last, hints, cut, kept, root, block, prose):
     i = root + 1
     while i < last[root]:
         t = tag[i]
@@ -80,6 +84,9 @@ def _lists(tag, last, cut, kept, root, block, prose):
                     reason = LINKS
         if prose and t == FIGCAPTION:
             reason = CAPTIONS
+        elif prose and hints[i] & CAPTION_HINT and text * 100 <= kept[root, 0] * CAPTION_SHARE:
+            if not code:
+                reason = CAPTIONS
         if reason:
             for j in range(i, last[i]):
                 if not cut[j]:
@@ -147,12 +154,12 @@ def _repeated(buf, tag, parent, last, start, end, chars, marks, cut, root, keys)
 
 
 @njit(cache=True, nogil=True)
-def weed(buf, tag, parent, last, start, end, chars, marks, cut, root, kept, block, prose):
+def weed(buf, tag, parent, last, start, end, hints, chars, marks, cut, root, kept, block, prose):
     """Cut inside `root` what is no text; `kept` and `prose` as `choose` gives them."""
     size = 256
     while size < 2 * (last[root] - root):
         size *= 2
     keys = np.empty(size, np.int64)
-    _lists(tag, last, cut, kept, root, block, prose)
+    _lists(tag, last, hints, cut, kept, root, block, prose)
     _labels(buf, tag, parent, last, start, end, chars, cut, root, keys)
     _repeated(buf, tag, parent, last, start, end, chars, marks, cut, root, keys)

@@ -156,6 +156,15 @@ def test_choice_cuts_what_stood_before_but_no_paragraphs_items_or_cells():
         assert cut == {}
 
 
+def test_choice_cuts_what_is_named_a_caption_where_the_page_is_prose():
+    caption = "<div class='wp-caption-text'>The mill in winter. Photo: A. Miller</div>"
+    text, cut = cut_of(f"{PROSE}{caption}{PROSE}")
+    assert "in winter" not in text
+    assert cut == {"caption": len("Themillinwinter.Photo:A.Miller")}
+    text, _ = cut_of(f"<div class=gallery>{PROSE * 2}</div>")
+    assert text.count(SENTENCE.strip()) == 32
+
+
 def test_choice_reads_noscript_when_the_page_is_in_it():
     text, _ = cut_of(f"<div id=app></div><noscript>{PROSE}</noscript>")
     assert SENTENCE.strip() in text
