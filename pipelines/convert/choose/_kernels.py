@@ -17,8 +17,8 @@ extraction.py), never on pages of the other. Where a wide range gave the same F1
 that cuts least was taken: on sites never seen, a cut that is not needed costs more than one that
 is missed (a narrower rule of the same F1 on the first half lost 4% of the text of the second).
 Alternatives: one search for the best node (Readability, Resiliparse): as good on articles, 0.25 F1
-worse on listings; gradient-boosted trees over 119 features of each text, trained on other sites of
-the same half: 0.10 F1 worse (164 pages teach too little of what a list is).
+worse on listings; boosted trees over 119 features of each text, in folds of that half: 0.07 F1
+worse (benchmarks/README.md).
 """
 
 # ruff: noqa: PLR1714, SIM102, SIM109

@@ -151,7 +151,8 @@ def test_kernels_know_reasons_and_hints_as_the_vocabulary_does():
         (choose.GUTTER, words.GUTTER), (choose.TAB, words.TAB), (choose.PRESS, words.BUTTON),
         (choose.CAROUSEL, words.CAROUSEL), (render.CODE_HINT, words.CODE),
         (choose.BODY_HINT, words.BODY), (tree.BODY_HINT, words.BODY), (tree.HEAD_HINT, words.HEAD),
-        (tree.TAIL_HINT, words.TAIL), (tree.NEGATES, words.NEGATES), (weed.CAPTION_HINT, words.CAPTION),
+        (tree.TAIL_HINT, words.TAIL), (tree.NEGATES, words.NEGATES),
+        (weed.CAPTION_HINT, words.CAPTION),
         (choose.KINDS, sum(
             1 << words.REASONS.index(n) for n in ("footer", "sidebar", "comments", "reviews")
         )),
