@@ -21,7 +21,7 @@ from resiliparse.parse.lang import detect_fast
 
 from ..documents.errors import UsageError
 from ..documents.text import from_buffers
-from .fasttext import Model, load
+from .fasttext import Bank, bank, load
 
 UNDETERMINED = "und"
 CODE = "S8"  # `eng_Latn`
@@ -128,7 +128,7 @@ def by_profiles(data: np.ndarray, bounds: np.ndarray, samples: int, skip: np.nda
 class LanguageModel:
     """A fastText model whose labels are languages; `codes` in the order of its labels."""
 
-    model: Model
+    bank: Bank
     codes: tuple[str, ...]
 
 
@@ -149,7 +149,7 @@ def _read(path: Path, _size: int, _changed: int) -> LanguageModel:
             "A head of quality belongs in the stage `quality`"
         )
         raise UsageError(msg)
-    return LanguageModel(model, found)
+    return LanguageModel(bank([model]), found)
 
 
 def by_model(
@@ -170,7 +170,7 @@ def by_model(
     for first in range(0, rows, step):
         part = slice(first, min(rows, first + step))
         edges = np.unique(bounds[part.start * samples : part.stop * samples + 1])
-        asked = lid.model.probabilities(from_buffers(data, edges))
+        asked = lid.bank.probabilities(from_buffers(data, edges))[0]
         each = np.zeros((len(asked), len(names)))
         for label, place in enumerate(at):  # labels of one language together
             each[:, place] += asked[:, label]

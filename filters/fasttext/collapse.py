@@ -22,6 +22,7 @@ from . import _kernels_linear
 from .parse import HIERARCHICAL, SOFTMAX, Parsed
 
 LABEL = b"__label__"
+_NONE = np.empty(0, np.int32)
 
 
 class Scheme(NamedTuple):
@@ -37,18 +38,25 @@ class Scheme(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """How the mean of a text's rows becomes probabilities."""
+
+    labels: tuple[str, ...]  # without `__label__`, in the file's order
+    loss: int
+    product: np.ndarray | None = None  # float64[columns, logits], of models that do not collapse
+    children: tuple[np.ndarray, np.ndarray] = (_NONE, _NONE)  # of a Huffman tree's inner nodes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Linear:
     """What a model comes to: one row of `columns` numbers for each feature."""
 
-    labels: tuple[str, ...]  # without `__label__`, in the file's order
+    answer: Answer
     scheme: Scheme
     words: tuple[bytes, ...]
     label_entries: tuple[bytes, ...]
     buckets: np.ndarray | None  # int64[m], ascending: those that have a row; None: all
     values: np.ndarray  # float64 (collapsed) or float32[words + buckets, columns]
-    loss: int
-    product: np.ndarray | None  # float64[columns, logits], for models that are not collapsed
-    children: tuple[np.ndarray, np.ndarray]  # of a Huffman tree's inner nodes; else empty
 
 
 def linear(model: Parsed) -> Linear:
@@ -71,20 +79,20 @@ def linear(model: Parsed) -> Linear:
         order = np.concatenate([np.arange(n_words), n_words + kept[:, 1]])
         rows = model.input.rows
     values, product = _values(model, rows)
-    return Linear(
+    answer = Answer(
         labels=tuple(e.removeprefix(LABEL).decode("utf-8", "replace") for e in model.labels),
+        loss=model.loss,
+        product=product,
+        children=_tree(model.label_counts) if model.loss == HIERARCHICAL else (_NONE, _NONE),
+    )
+    return Linear(
+        answer=answer,
         scheme=scheme,
         words=model.words,
         label_entries=model.labels,
         buckets=buckets,
         values=values if order is None else values[order],
-        loss=model.loss,
-        product=product,
-        children=_tree(model.label_counts) if model.loss == HIERARCHICAL else (_NONE, _NONE),
     )
-
-
-_NONE = np.empty(0, np.int32)
 
 
 def _values(model: Parsed, rows: int) -> tuple[np.ndarray, np.ndarray | None]:

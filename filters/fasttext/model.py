@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ...documents.text import TextView, text_view
 from . import _kernels, _kernels_linear
-from .collapse import Linear, Scheme, linear
+from .collapse import Answer, Linear, Scheme, linear
 from .parse import HIERARCHICAL, SOFTMAX, parse
 
 _BITS = 30  # of the largest number of a model, in fixed point
@@ -29,8 +29,9 @@ class _Place:
     """Where a model stands in the table."""
 
     model: int  # in the order asked for
-    linear: Linear
+    answer: Answer
     column: int
+    width: int  # columns
     count: int  # its column of counts
     step: float  # what one unit of its columns is
 
@@ -52,12 +53,12 @@ class _Table:
             view.data, view.offsets, self.words, self.scheme, self.buckets, self.table, sums
         )
         for place in self.places:
-            mean = np.empty((view.rows, place.linear.values.shape[1]), np.float64)
+            mean = np.empty((view.rows, place.width), np.float64)
             _kernels_linear.means(sums, place.column, place.count, place.step, mean)
-            into[place.model] = _probabilities(place.linear, mean)
+            into[place.model] = _probabilities(place.answer, mean)
 
 
-def _probabilities(model: Linear, mean: np.ndarray) -> np.ndarray:
+def _probabilities(model: Answer, mean: np.ndarray) -> np.ndarray:
     if model.product is not None:
         logits = np.empty((len(mean), model.product.shape[1]), np.float64)
         _kernels_linear.collapse(mean.astype(np.float32), model.product, logits)
@@ -109,7 +110,7 @@ def _fuse(models: Sequence[tuple[int, Linear]]) -> _Table:
     for at, m in models:
         count = column + m.values.shape[1]
         step = _fill(m, words, (pool, bounds), held, table, column)
-        places.append(_Place(at, m, column, count, step))
+        places.append(_Place(at, m.answer, column, m.values.shape[1], count, step))
         column = count + 1
     return _Table(
         scheme, (known, pool, bounds, len(words)), (found[0], found[1]), table, tuple(places)
@@ -149,7 +150,10 @@ def _fill(
 
 
 class Bank:
-    """Several models over the same texts. Models of one scheme share the pass and the table."""
+    """Several models over the same texts. Models of one scheme share the pass and the table.
+
+    The models themselves need not be kept: the table has all that is asked of them.
+    """
 
     def __init__(self, models: Sequence[Linear]) -> None:
         """Fuse the models; half a second for 2,000,000 rows of two models."""
@@ -177,7 +181,7 @@ class Model:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the columns of `probabilities`."""
-        return self.linear.labels
+        return self.linear.answer.labels
 
     @cached_property
     def _bank(self) -> Bank:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gristmill.filters.fasttext import _kernels, _kernels_linear, parse
-from gristmill.filters.fasttext.collapse import Linear, Scheme, _tree
+from gristmill.filters.fasttext.collapse import Answer, Linear, Scheme, _tree
 from gristmill.filters.fasttext.model import Bank
 
 SPACES = [bytes([b]) for b in b" \n\r\t\v\f\0"]
@@ -24,7 +24,6 @@ WORDS = [
 texts = st.lists(st.one_of(st.sampled_from(WORDS + SPACES * 3), st.binary(max_size=6))).map(
     b"".join
 )
-NONE = np.empty(0, np.int32)
 
 
 @st.composite
@@ -49,9 +48,7 @@ def models(draw) -> list[Linear]:
         values = np.random.default_rng(seed).integers(-100, 100, (rows, width)).astype(np.float64)
         scheme = Scheme(ngrams, bucket, minn, maxn, frozenset())
         names = tuple(str(n) for n in range(width + 1))
-        out.append(
-            Linear(names, scheme, words, labels, kept, values, parse.SOFTMAX, None, (NONE, NONE))
-        )
+        out.append(Linear(Answer(names, parse.SOFTMAX), scheme, words, labels, kept, values))
     return out
 
 
@@ -83,7 +80,7 @@ def test_sums_any_bytes_equal_twin(naive, models, values, skip) -> None:
             assert [Fraction(int(x)) * Fraction(place.step) for x in got] == want
             assert found[row, place.count] == count
     for got, model in zip(bank.probabilities(column), models, strict=True):
-        assert got.shape == (len(column), len(model.labels))
+        assert got.shape == (len(column), len(model.answer.labels))
         assert np.abs(got.sum(axis=1) - 1).max(initial=0) < 1e-6
 
 
@@ -101,7 +98,7 @@ def test_sums_long_text_equals_twin(naive) -> None:
     values = draw.integers(-9, 9, (len(words) + 50, 2)).astype(np.float64)
     scheme = Scheme(3, 50, 2, 4, frozenset())
     model = Linear(
-        ("1", "2", "3"), scheme, words, (b"__label__a",), None, values, 3, None, (NONE, NONE)
+        Answer(("1", "2", "3"), parse.SOFTMAX), scheme, words, (b"__label__a",), None, values
     )
     text = b" ".join(bytes(draw.choice([*words[:4], b"new", b"__label__z"])) for _ in range(2000))
     bank = Bank([model])
