@@ -238,8 +238,8 @@ def quality(data, offsets, planes, blocks, stop_keys, stop_lists, bullets, out):
                     run = _dots(data, base + i, base + n)
                     ellipses += run // 3
                     free = i + run
-        for i in range(base, base + n):
-            hashes += data[i] == 0x23
+        for b in data[base : base + n]:  # by index it takes 4 times as long
+            hashes += b == 0x23
         lines, bullet_lines, ellipsis_lines = 0, 0, 0
         i = 0
         while i < n:

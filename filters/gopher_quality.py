@@ -84,8 +84,7 @@ def _stop_table(languages: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
 class GopherQuality:
     """Drop texts that break a rule of Rae et al. 2021, table A1; thresholds are the paper's.
 
-    Scores: int32 counts (`SCORES`). 360 MB/s on one core (benchmarks/filters.py); the same texts
-    through datatrove 0.5.
+    Scores: int32 counts (`SCORES`). Speed and agreement beside datatrove's: benchmarks/filters.py.
     """
 
     min_words: int = 50

@@ -1,14 +1,14 @@
 """Gopher's repetition rules: Rae et al. 2021, table A1 ("Repetition removal").
 
 Characters are code points, and fractions are of the whole text, as in datatrove 0.10.1; an n-gram
-has the characters of its words, the top ones a space between them besides. Of 743 web pages ours
-drops 109 and theirs 121, 103 of them the same (Jaccard 0.81). What differs:
+has the characters of its words, the top ones a space between them besides. What differs, and what
+`as_datatrove=True` does as it does (both then drop the same texts; benchmarks/README.md):
 
-- punctuation is no word (see `_kernels`), so n-grams run across it;
+- punctuation is no word (see `_scan`), so n-grams run across it;
 - a top n-gram has to occur twice: datatrove counts one that occurs once, and drops a text of ten
   different words as two tenths 2-gram;
-- lines and paragraphs are compared without regard to spaces; blank ones are none; a paragraph ends
-  at a line with nothing but spaces on it;
+- lines are compared without the spaces at their ends; blank ones are none; a paragraph ends at a
+  line with nothing but spaces on it;
 - where most words are characters of a script without spaces, n counts two of them as one word
   (a Chinese word has 1.5 to 2), for 5 characters in a row recur in any long text.
 """
@@ -55,8 +55,7 @@ SCORES = (
 class GopherRepetition:
     """Drop texts that repeat themselves: Rae et al. 2021, table A1; thresholds are the paper's.
 
-    Scores: int32 counts (`SCORES`). 130 MB/s on one core (benchmarks/filters.py); the same texts
-    through datatrove 0.44.
+    Scores: int32 counts (`SCORES`). Speed beside datatrove's: benchmarks/filters.py.
     """
 
     duplicate_lines: float = 0.30  # of lines
@@ -66,7 +65,7 @@ class GopherRepetition:
     top_n_grams: tuple[float, ...] = (0.20, 0.18, 0.16)  # n = 2, 3, 4
     duplicate_n_grams: tuple[float, ...] = (0.15, 0.14, 0.13, 0.12, 0.11, 0.10)  # n = 5 to 10
 
-    as_datatrove: bool = False  # n-grams are of tokens (`_kernels_tokens`), not of words
+    as_datatrove: bool = False  # n-grams of tokens (`_kernels_tokens`), lines with their spaces
 
     name: ClassVar[str] = "gopher_repetition"
     revision: ClassVar[int] = 2
