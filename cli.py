@@ -48,7 +48,7 @@ app = typer.Typer(
 )
 mix = typer.Typer(help="Look at a compiled training plan.", **_PLAIN)
 app.add_typer(mix, name="mix")
-dedup = typer.Typer(help="Settings of the near-duplicate stage.", **_PLAIN)
+dedup = typer.Typer(help="Near duplicates: settings, and an index of crawls.", **_PLAIN)
 app.add_typer(dedup, name="dedup")
 
 
@@ -81,6 +81,8 @@ Options = Annotated[
     list[str] | None,
     typer.Option(metavar="KEY=VALUE", help="An option of the executor. May be repeated."),
 ]
+ListFile = Annotated[Path | None, typer.Option(metavar="FILE", help="One a line.")]
+IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")]
 By = Annotated[
     str | None,
     typer.Option(
@@ -316,6 +318,56 @@ def trace(
 
     found = traces.trace(*run_and_plan(plan), step)
     typer.echo(to_json(found) if json else records(found))
+
+
+@app.command()
+def remove(
+    run_folder: RunFolder,
+    ids: ListFile = None,
+    urls: ListFile = None,
+    hosts: ListFile = None,
+    near: Annotated[str, typer.Option(help="Duplicates too: none, proven, cluster.")] = "proven",
+    served: Annotated[int, typer.Option(min=0, help="Steps that the trainer has done.")] = 0,
+    index: Annotated[Path | None, typer.Option(help="An index to take them out of.")] = None,
+    workers: Workers = None,
+) -> None:
+    """Take documents out of all that a run holds of them; list the steps that saw them."""
+    from .pipelines import remove as removal
+    from .pipelines.executors import make_executor
+    from .pipelines.run import open_run
+
+    wanted = removal.read_lists(ids, urls, hosts)
+    pool = make_executor("local", workers)
+    asked = removal.Asked(near=near, served=served, index=index)
+    found = removal.remove(open_run(run_folder), wanted, asked, executor=pool, say=_say)
+    typer.echo(removal.told(found))
+
+
+@dedup.command()
+def index(
+    index_folder: IndexFolder,
+    run_folder: RunFolder,
+) -> None:
+    """Add the documents of a run to an index of crawls, or begin one; print what changed."""
+    from .pipelines.display import to_json
+    from .pipelines.indexing import add_run
+    from .pipelines.run import open_run
+
+    typer.echo(to_json(add_run(index_folder, open_run(run_folder))))
+
+
+@dedup.command()
+def query(
+    index_folder: IndexFolder,
+    text: Annotated[str | None, typer.Option(help="A file with one text, or - for stdin.")] = None,
+    run: Annotated[Path | None, typer.Option(metavar="RUN", help="All texts of a run.")] = None,
+) -> None:
+    """Print what a text, or the documents of a run, duplicate in an index: JSON lines."""
+    from .pipelines.display import to_json
+    from .pipelines.indexing import ask
+
+    for row in ask(index_folder, text, run):
+        typer.echo(to_json(row))
 
 
 @dedup.command()

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from gristmill.dedup.rank import Nodes
+from gristmill.documents.exchange import JoiningRound, WholeRound
 
 ROOT = Path(__file__).resolve().parent.parent
 PEPS = "d-dup-pep-revisions/develop.jsonl.gz"
@@ -81,9 +82,15 @@ def decide(stage, texts, watch=None):
     """Decisions of the whole stage; `watch` sees each round's rows and what it made of them."""
     column = column_of(texts)
     rows = stage.scatter(documents_of(stage, texts))
+    seen = {}
     for step in stage.rounds:
-        made = step.gather(rows, lambda _, at: column.take(pa.array(at)))
+        if isinstance(step, WholeRound):
+            made = step.whole([rows])
+        elif isinstance(step, JoiningRound):
+            made = step.join(rows, seen[step.beside])
+        else:
+            made = step.gather(rows, lambda _, at: step.prepare(column.take(pa.array(at))))  # noqa: B023
         if watch:
             watch(step, rows, made)
-        rows = made
+        seen[step.name] = rows = made
     return rows

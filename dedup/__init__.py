@@ -6,9 +6,10 @@ from .curve import candidate_probability, expected_recall
 from .exact import ExactDuplicates
 from .host_cap import HostCap
 from .near import NearDuplicates
+from .urls import UrlDuplicates
 
 GLOBAL_STAGES: dict[str, type] = {
-    stage.name: stage for stage in (ExactDuplicates, NearDuplicates, HostCap)
+    stage.name: stage for stage in (ExactDuplicates, UrlDuplicates, NearDuplicates, HostCap)
 }
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ExactDuplicates",
     "HostCap",
     "NearDuplicates",
+    "UrlDuplicates",
     "candidate_probability",
     "expected_recall",
 ]

@@ -11,13 +11,18 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def drop_repeats(values, starts, ends):
-    """Close up equal neighbours in each sorted `values[starts[i]:ends[i]]`; moves `ends`."""
+    """Close up equal neighbours in each sorted `values[starts[i]:ends[i]]`, and the gaps between.
+
+    Moves `starts` and `ends`, which must be ascending.
+    """
+    write = 0
     for i in range(len(starts)):
-        write = starts[i]
+        begin = write
         for read in range(starts[i], ends[i]):
-            if read == starts[i] or values[read] != values[read - 1]:
+            if write == begin or values[read] != values[write - 1]:
                 values[write] = values[read]
                 write += 1
+        starts[i] = begin
         ends[i] = write
 
 
@@ -116,3 +121,15 @@ def cover(first, second, shared, either, witness, proof):
             if better:
                 witness[gone] = kept
                 proof[gone] = e
+
+
+@njit(cache=True, nogil=True)
+def spare(root, exemplars, witness):
+    """Keep the first removed nodes of each component, until `exemplars` of it are kept."""
+    kept = np.zeros(len(root), np.int64)
+    for i in range(len(root)):
+        kept[root[i]] += witness[i] == -1
+    for i in range(len(root)):
+        if witness[i] != -1 and kept[root[i]] < exemplars:
+            witness[i] = -1
+            kept[root[i]] += 1

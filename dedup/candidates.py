@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from .rank import Nodes, column, nodes, runs
+from ..documents.exchange import COUNTS
+from .rank import Nodes, column, nodes, pair_keys, runs
 
 if TYPE_CHECKING:
     from ..documents.exchange import Texts
-
-COUNTS = b"gristmill.counts"  # key of a table's schema metadata: a JSON object of integers
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def with_counts(table: pa.Table, **counts: int) -> pa.Table:
@@ -52,8 +50,8 @@ class Candidates:
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """Rows (partition = band key, next, KEY, RANK) -> pairs (partition, a_*, b_*).
 
-        `partition` of the result is a hash of the two documents: the same pair, found by several
-        bands, meets itself in the next round. Within this call each pair of rows comes once.
+        By `partition` of the result the same pair, found by several bands, meets itself in the
+        next round. Within this call each pair of rows comes once.
         """
         found = nodes(rows)
         keys = column(rows, "partition")
@@ -136,9 +134,5 @@ def _distinct(left: np.ndarray, right: np.ndarray, found: Nodes) -> tuple[np.nda
 
 
 def _pairs(a: Nodes, b: Nodes) -> pa.Table:
-    partition = np.zeros(len(a.shard), np.uint64)
-    for value in (a.shard, a.high, a.low, b.shard, b.high, b.low):
-        partition = (partition ^ value) * _GOLDEN
-        partition ^= partition >> np.uint64(32)
-    columns = {"partition": pa.array(partition)}
+    columns = {"partition": pa.array(pair_keys(a, b))}
     return pa.table(columns | a.columns("a_") | b.columns("b_"))

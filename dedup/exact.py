@@ -21,11 +21,12 @@ from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
 from .rank import column, decisions, matrix, nodes, number, runs
+from .scope import check_exemplars, check_scope, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..documents.exchange import Round, Texts
+    from ..documents.exchange import AnyRound, Texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +38,14 @@ class ExactSurvey:
     reasons: ClassVar[tuple[str, ...]] = ("keep",)
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
+    scope: str = "corpus"
+
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Hash every text."""
         view = text_view(batch.column("text"))
         hashes = np.zeros((view.rows, 2), np.uint64)
         kernels.hash_texts(view.data, view.offsets, hashes)
-        return Measured({"hash": hashes})
+        return Measured({"hash": within(hashes, batch, self.scope)})
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """Keep every row: the rounds decide."""
@@ -54,25 +57,28 @@ class ExactGroups:
     """The one round: groups of equal hash keep their first document."""
 
     name: ClassVar[str] = "groups"
+    exemplars: int = 1  # documents of a group that stay
 
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """Rows of one partition -> DECISIONS for all documents that have an equal.
 
-        The witness of a removal is the group's first document; `shared` = `either` = 1, since each
-        text counts as a set of one element, its normalised self.
+        The witness of a removal is the group's first document: the newest where rows have a `date`,
+        else in representative order. `shared` = `either` = 1, since each text counts as a set of
+        one element, its normalised self.
         """
         found, head, rest = nodes(rows), column(rows, "partition"), column(rows, "rest")
         order = np.lexsort((rest, head))
         _, sizes = runs(head[order], rest[order])
         order = order[np.repeat(sizes > 1, sizes)]  # most documents have no equal: leave early
         head, rest = head[order], rest[order]
-        found, which = number(found.take(order), head, rest)
+        newest = [-column(rows, "date")[order]] if "date" in rows.column_names else []
+        found, which = number(found.take(order), head, rest, *newest)
         group = np.empty(len(found.shard), np.int64)
         starts, sizes = runs(head, rest)
         group[which] = np.repeat(np.arange(len(starts)), sizes)
         starts, sizes = runs(group)
         root = np.repeat(starts, sizes)
-        witness = np.where(root == np.arange(len(root)), -1, root)
+        witness = np.where(np.arange(len(root)) - root < self.exemplars, -1, root)
         one = np.ones(len(root), np.uint32)
         return decisions(found, witness, one, one, root)
 
@@ -84,17 +90,29 @@ class ExactDuplicates:
     name: ClassVar[str] = "exact_duplicates"
     revision: ClassVar[int] = 1
     reasons: ClassVar[tuple[str, ...]] = ("keep", "exact_duplicate")
-    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+    verdict_fields: ClassVar[frozenset[str]] = frozenset({"exemplars"})
+
+    scope: str = "corpus"  # corpus, crawl or source
+    exemplars: int = 1  # copies of a text that stay
+
+    def __post_init__(self) -> None:
+        check_scope(self.scope, self.name)
+        check_exemplars(self.exemplars, self.name)
 
     @property
     def survey(self) -> Stage:
         """Hashes; see `ExactSurvey`."""
-        return ExactSurvey()
+        return ExactSurvey(scope=self.scope)
 
     @property
-    def rounds(self) -> Sequence[Round]:
+    def rounds(self) -> Sequence[AnyRound]:
         """One round."""
-        return (ExactGroups(),)
+        return (ExactGroups(exemplars=self.exemplars),)
+
+    @property
+    def row_bytes(self) -> int:
+        """One row a document."""
+        return 54
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per document with content: the hash in two columns, KEY and RANK."""

@@ -27,7 +27,7 @@ from .rank import column, decisions, matrix, nodes, number, runs
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..documents.exchange import Round, Texts
+    from ..documents.exchange import AnyRound, Texts
 
 ORDERS = ("best", "id")
 
@@ -122,9 +122,14 @@ class HostCap:
         return HostSurvey()
 
     @property
-    def rounds(self) -> Sequence[Round]:
+    def rounds(self) -> Sequence[AnyRound]:
         """One round."""
         return (HostGroups(at_most=self.at_most, order=self.order),)
+
+    @property
+    def row_bytes(self) -> int:
+        """One row a document."""
+        return 54
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per document with a host: the hash in two columns, KEY and RANK."""

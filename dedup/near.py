@@ -3,6 +3,7 @@
     survey      every text once: 256 lanes of Fast Similarity Sketching -> 32 band keys
     candidates  documents of equal band key -> pairs                      (`dedup.candidates`)
     verify      their texts again -> edges of exact Jaccard >= threshold  (`dedup.verify`)
+    components, label   edges of one connected component meet            (`dedup.components`)
     clusters    edges -> decisions, every removal with a kept witness     (`dedup.clusters`)
 
 A pair of Jaccard s becomes a candidate with probability 1 - (1 - s**8)**32: 0.997 at 0.8, 0.85 at
@@ -36,14 +37,16 @@ from . import _kernels as kernels
 from .candidates import Candidates
 from .classic import signatures
 from .clusters import Clusters
+from .components import Components, Label
 from .curve import check_not_swapped
 from .rank import column, matrix, nodes
+from .scope import check_exemplars, check_scope, within
 from .verify import Verify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..documents.exchange import Round
+    from ..documents.exchange import AnyRound
 
 SCHEMES = ("fss", "datasketch")
 PRESETS = {"default": (32, 8), "fineweb": (14, 8), "olmo3": (26, 11)}  # bands, rows
@@ -66,24 +69,26 @@ class NearSurvey:
     k: int = 256  # lanes of the sketch
     bands: int = 32  # each of k / bands lanes
     scheme: str = "fss"
+    scope: str = "corpus"
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Sketch every text."""
         column = batch.column("text")
         if self.scheme == "datasketch":
-            return self._classic(column)
+            return self._classic(batch)
         view = text_view(column)
         bands = np.empty((view.rows, self.bands), np.uint64)
         shingles = np.empty(view.rows, np.int32)
         kernels.band_keys(
             view.data, view.offsets, self.ngram, self.char_ngram, self.k, bands, shingles
         )
-        return Measured({"bands": bands, "shingles": shingles})
+        return Measured({"bands": within(bands, batch, self.scope), "shingles": shingles})
 
-    def _classic(self, column: pa.Array) -> Measured:
-        lanes, shingles = signatures(column, self.ngram, self.char_ngram, self.k)
+    def _classic(self, batch: pa.RecordBatch) -> Measured:
+        lanes, shingles = signatures(batch.column("text"), self.ngram, self.char_ngram, self.k)
         bands = np.empty((len(lanes), self.bands), np.uint64)
         kernels.band_lanes(lanes.astype(np.uint64), shingles, bands)
+        bands = within(bands, batch, self.scope)
         return Measured({"bands": bands, "shingles": shingles, "affine32": lanes})
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -98,7 +103,9 @@ class NearDuplicates:
     name: ClassVar[str] = "near_duplicates"
     revision: ClassVar[int] = 1
     reasons: ClassVar[tuple[str, ...]] = ("keep", "near_duplicate")
-    verdict_fields: ClassVar[frozenset[str]] = frozenset({"threshold", "group_cap", "hot_cap"})
+    verdict_fields: ClassVar[frozenset[str]] = frozenset(
+        {"threshold", "group_cap", "hot_cap", "exemplars"}
+    )
 
     ngram: int = 5  # words in a shingle
     char_ngram: int = 5  # characters in a shingle of a text without spaces
@@ -109,6 +116,8 @@ class NearDuplicates:
     threshold: str = "0.8"  # Jaccard, exact: a decimal or a fraction; kept as text
     group_cap: int = 32  # documents of one band key that are compared all with all
     hot_cap: int = 4096  # documents of one band key above which sub-groups give stars alone
+    scope: str = "corpus"  # corpus, crawl or source: documents of two are never compared
+    exemplars: int = 1  # documents of a cluster that stay, if so many are in it
     scheme: str = "fss"  # Fast Similarity Sketching; datasketch: MinHash as datasketch 2 makes it
 
     def __post_init__(self) -> None:
@@ -143,6 +152,8 @@ class NearDuplicates:
             )
             raise UsageError(msg)
 
+        check_scope(self.scope, self.name)
+        check_exemplars(self.exemplars, self.name)
         check_not_swapped(self.bands, self.rows, float(limit), "near_duplicates")
 
     def _fill(self) -> None:
@@ -172,16 +183,24 @@ class NearDuplicates:
             k=self.k,
             bands=self.bands,
             scheme=self.scheme,
+            scope=self.scope,
         )
 
     @property
-    def rounds(self) -> Sequence[Round]:
-        """Candidates, verify, clusters."""
+    def rounds(self) -> Sequence[AnyRound]:
+        """Candidates, verify, components, label, clusters."""
         return (
             Candidates(group_cap=self.group_cap, hot_cap=self.hot_cap),
             Verify(ngram=self.ngram, char_ngram=self.char_ngram, threshold=self.threshold),
-            Clusters(),
+            Components(),
+            Label(),
+            Clusters(exemplars=self.exemplars),
         )
+
+    @property
+    def row_bytes(self) -> int:
+        """54 for each band."""
+        return 54 * self.bands
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per band of each document that has shingles.

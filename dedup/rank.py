@@ -16,6 +16,9 @@ import pyarrow as pa
 from ..documents.errors import ContractError
 from ..documents.exchange import DECISIONS, KEY, RANK
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+SLICES = 16  # a power of two
+
 
 class Nodes(NamedTuple):
     """Documents as parallel arrays; `high` and `low` are the id as two big-endian integers."""
@@ -90,6 +93,30 @@ def matrix(table: pa.Table, name: str, width: int) -> np.ndarray:
 def _array(table: pa.Table, name: str) -> pa.Array:
     found = table.column(name).combine_chunks()
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+
+
+def document_keys(found: Nodes) -> np.ndarray:
+    """Mix (shard, id) to uint64: where rows of a document meet; what is decided goes by ids."""
+    return _mixed(found.shard, found.high, found.low)
+
+
+def _mixed(*values: np.ndarray) -> np.ndarray:
+    key = np.zeros(len(values[0]), np.uint64)
+    for value in values:
+        key = (key ^ value) * _ODD
+        key ^= key >> np.uint64(32)
+    key *= _ODD
+    return key ^ (key >> np.uint64(29))
+
+
+def pair_keys(a: Nodes, b: Nodes) -> np.ndarray:
+    """Where a pair meets itself: pairs of one first document in `SLICES` places at most.
+
+    So a set of shingles travels to few partitions, and a text that is the first of a million
+    copies does not bring a million pairs to one.
+    """
+    part = document_keys(b) >> np.uint64(64 - SLICES.bit_length() + 1)
+    return _mixed(document_keys(a), part)
 
 
 def runs(*fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,9 +1,11 @@
 """Round `verify`: pairs -> edges, the pairs whose exact Jaccard reaches the threshold.
 
-Texts are fetched again, of candidates only, in chunks of at most `FETCH_BYTES`; within a chunk each
-text is fetched once. A text becomes its sorted set of distinct 64-bit shingle hashes, and
-|A and B| and |A or B| are counted by merging. They are those of the true shingle sets unless two of
-the pair's shingles share a hash: odds of 2.7e-14 for a pair of 1,000 shingles in all.
+Texts are read again, of candidates only, each shard once (`documents.exchange.FetchingRound`): a
+text becomes its sorted set of distinct 64-bit shingle hashes, which travels to the partitions that
+compare it. There sets are taken in chunks of texts of at most `FETCH_BYTES`, so that memory does
+not follow the partition. |A and B| and |A or B| are counted by merging. They are those of the true
+shingle sets unless two of the pair's shingles share a hash: odds of 2.7e-14 for a pair of 1,000
+shingles in all.
 The comparison is shared * denominator >= numerator * either, in integers.
 """
 
@@ -21,12 +23,12 @@ from ..documents.text import text_view
 from . import _kernels_pairs as kernels
 from ._kernels import shingle_lists
 from .candidates import with_counts
-from .rank import Nodes, nodes, runs
+from .rank import Nodes, document_keys, nodes, runs
 
 if TYPE_CHECKING:
     from ..documents.exchange import Texts
 
-FETCH_BYTES = 64 << 20  # of text in a chunk; its sets take up to 4 times that, typically 1.3
+FETCH_BYTES = 64 << 20  # texts of a chunk; their sets take up to 4 times that, typically 1.3
 
 
 def shingle_sets(
@@ -34,7 +36,8 @@ def shingle_sets(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make sets of distinct shingle hashes: (values, starts, ends).
 
-    Set i is values[starts[i]:ends[i]], sorted; a text of fewer tokens than a shingle has none.
+    Set i is values[starts[i]:ends[i]], sorted, and sets stand without gaps; a text of fewer tokens
+    than a shingle has an empty one.
     """
     view = text_view(column)
     room = np.diff(view.offsets) // 2 + 2
@@ -47,7 +50,7 @@ def shingle_sets(
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         values[start:end].sort()  # NumPy's vectorised sort: 2 to 5 x faster than Numba's
     kernels.drop_repeats(values, starts, ends)
-    return values, starts, ends
+    return values[: ends[-1] if view.rows else 0], starts, ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +63,22 @@ class Verify:
     threshold: str = "0.8"  # exact, as decimal or fraction
     fetch_bytes: int = FETCH_BYTES
 
+    def needs(self, rows: pa.Table) -> pa.Table:
+        """Each document of a pair, once."""
+        a, b = nodes(rows, "a_"), nodes(rows, "b_")
+        shard, row = np.concatenate((a.shard, b.shard)), np.concatenate((a.row, b.row))
+        order = np.lexsort((row, shard))
+        some = order[runs(shard[order], row[order])[0]]
+        return pa.table({"shard": pa.array(shard[some]), "row": pa.array(row[some])})
+
+    def prepare(self, texts: pa.LargeStringArray) -> pa.Array:
+        """Sets of shingles, large_list<uint64>."""
+        values, starts, ends = shingle_sets(texts, self.ngram, self.char_ngram)
+        offsets = np.append(starts, ends[-1:] if len(ends) else 0)
+        return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
+
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
-        """Pairs (a_*, b_*) -> edges with `shared` and `either`; all edges share partition 0."""
+        """Pairs (a_*, b_*) -> edges with `shared` and `either`, by their first document's key."""
         a, b = nodes(rows, "a_"), nodes(rows, "b_")
         order = np.lexsort((b.low, b.high, b.shard, a.low, a.high, a.shard))
         keys = (a.shard, a.high, a.low, b.shard, b.high, b.low)
@@ -73,7 +90,7 @@ class Verify:
         limit = Fraction(self.threshold)
         close = shared * limit.denominator >= limit.numerator * either
         close &= either > 0
-        columns = {"partition": pa.array(np.zeros(int(close.sum()), np.uint64))}
+        columns = {"partition": pa.array(document_keys(a.take(close)))}
         columns |= a.take(close).columns("a_") | b.take(close).columns("b_")
         columns["shared"] = pa.array(shared[close].astype(np.uint32))
         columns["either"] = pa.array(either[close].astype(np.uint32))
@@ -101,15 +118,16 @@ class Verify:
             need, local = np.unique(
                 np.concatenate((first[begin:end], second[begin:end])), return_inverse=True
             )
-            column = texts(shard[need], row[need])
-            if len(column) != len(need):
-                msg = f"asked for {len(need)} texts, got {len(column)}"
+            sets = texts(shard[need], row[need])
+            if len(sets) != len(need):
+                msg = f"asked for {len(need)} texts, got {len(sets)}"
                 raise ContractError(msg)
-            sets = shingle_sets(column, self.ngram, self.char_ngram)
+            values, offsets = sets.values.to_numpy(), sets.offsets.to_numpy()
             half = end - begin
             kernels.intersections(
-                *sets, local[:half], local[half:], shared[begin:end], either[begin:end]
-            )
+                values, offsets[:-1], offsets[1:],
+                local[:half], local[half:], shared[begin:end], either[begin:end],
+            )  # fmt: skip
             fetched += int(size[need].sum())
             begin = end
         return shared, either, fetched

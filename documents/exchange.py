@@ -7,13 +7,16 @@ functions over tables; `pipelines` moves the rows:
     scatter  scores of the surviving documents of one shard -> rows, each with a `partition` hash
     gather   (per round) all rows of one hash partition -> rows for the next round, or decisions
 
+A round may want more: texts fetched before it, shard by shard (`FetchingRound`), the rows of an
+earlier round beside its own (`JoiningRound`), or all partitions in one call (`WholeRound`).
+
 Nothing may depend on the order of rows, shards or partitions, nor on how many partitions there are:
 rows with equal `partition` values meet in the same call; a round sorts by what it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -50,6 +53,9 @@ DECISIONS = pa.schema(
     ]
 )
 
+# Key of a table's schema metadata: a JSON object of integers that a round counted.
+COUNTS = b"gristmill.counts"
+
 # Fetch texts: (shard uint64[n], row uint32[n]) -> large_string[n], as the survey saw them.
 Texts = Callable[[np.ndarray, np.ndarray], pa.LargeStringArray]
 
@@ -62,6 +68,50 @@ class Round(Protocol):
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """All rows of one partition -> rows with `partition`, or DECISIONS (last round)."""
         ...
+
+
+@runtime_checkable
+class FetchingRound(Round, Protocol):
+    """A round that needs many texts: each shard is read once, for all partitions.
+
+    Fetching a text where it is needed lets every partition touch every row group: with n documents
+    there are n partitions of n row groups. Here each shard answers all partitions in one reading,
+    and `gather` finds what `prepare` made of a text where it asked for the text.
+    """
+
+    def needs(self, rows: pa.Table) -> pa.Table:
+        """Rows of a partition -> `shard`, `row` of the texts that `gather` will ask for."""
+        ...
+
+    def prepare(self, texts: pa.LargeStringArray) -> pa.Array:
+        """What the round needs of each text, such as its set of shingles."""
+        ...
+
+
+@runtime_checkable
+class JoiningRound(Protocol):
+    """A round that takes the rows of two earlier rounds; equal `partition` values meet."""
+
+    name: ClassVar[str]
+    beside: ClassVar[str]  # name of the other round
+
+    def join(self, rows: pa.Table, others: pa.Table) -> pa.Table:
+        """Rows of the round before and of `beside`, of one partition -> rows."""
+        ...
+
+
+@runtime_checkable
+class WholeRound(Protocol):
+    """A round in one call, for what cannot be cut: it streams, and keeps a few bytes a row."""
+
+    name: ClassVar[str]
+
+    def whole(self, parts: Iterable[pa.Table]) -> pa.Table:
+        """All rows of the round before, partition by partition -> rows."""
+        ...
+
+
+AnyRound = Round | JoiningRound | WholeRound
 
 
 class GlobalStage(Protocol):
@@ -78,8 +128,13 @@ class GlobalStage(Protocol):
         ...
 
     @property
-    def rounds(self) -> Sequence[Round]:
+    def rounds(self) -> Sequence[AnyRound]:
         """The rounds in order; the last one returns DECISIONS."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a document's rows in the largest round; partitions follow from them."""
         ...
 
     def scatter(self, documents: pa.Table) -> pa.Table:

@@ -102,6 +102,14 @@ CREATE TABLE templates (                -- the largest families of template page
     template_words BIGINT NOT NULL      -- of them, in the template or its slots
 );
 
+CREATE TABLE gone_clusters (            -- clusters whose every kept document a later stage dropped
+    stage VARCHAR NOT NULL,             -- that kept them
+    cluster VARCHAR NOT NULL,           -- id of its first document
+    size BIGINT NOT NULL,               -- documents in the cluster
+    kept BIGINT NOT NULL,               -- of them, by the duplicate stage
+    lost_to VARCHAR NOT NULL            -- the later stages
+);
+
 CREATE TABLE slices (                   -- what a mixture can choose from: final documents, each once
     source VARCHAR NOT NULL,
     dump VARCHAR,

@@ -15,6 +15,7 @@ there or not: the token after a cut is fetched as the label of the last one befo
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import numpy as np
 
-from ..documents.errors import DamagedError, StopError, UsageError
+from ..documents.errors import DamagedError, FormatError, StopError, UsageError
 from .plan import Plan
 from .remote import is_address
 from .shards import TokenShard
@@ -42,6 +43,9 @@ PROVENANCE: Final = (
     "real_tokens",
 )  # columns of Sample["provenance"]; ordinals into the plan's lists
 
+REMOVED: Final = "removed.json"  # beside a plan: documents taken out of it (`mixing.removal`)
+REMOVED_FORMAT: Final = 1
+
 Verify = Literal["first", "all", "off"]
 
 
@@ -54,6 +58,22 @@ class Sample(TypedDict):
     cu_seqlens: np.ndarray  # int32[segments + 1], 0 to S; padding is a segment of its own
     loss_mask: np.ndarray  # bool[S], labels != -100
     provenance: np.ndarray  # int64[8], see PROVENANCE
+
+
+def read_removed(plan_folder: Path) -> dict[str, Any] | None:
+    """What was taken out of a plan: shard -> {digest, documents}; None when nothing was."""
+    path = plan_folder / REMOVED
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        msg = f"{path}: not JSON ({error}); give `gristmill remove` its list again"
+        raise DamagedError(msg) from error
+    if content.get("format") != REMOVED_FORMAT:
+        msg = f"{path}: format {content.get('format')}, this version reads {REMOVED_FORMAT}"
+        raise FormatError(msg)
+    return dict(content["shards"])
 
 
 class TokenFeed:
@@ -77,6 +97,9 @@ class TokenFeed:
             raise UsageError(f"verify: found {verify!r}; expected 'first', 'all' or 'off'")
         self.cache = cache
         self.plan = Plan.open(_local_plan(plan_folder, cache), verify=verify != "off")
+        self._removed = read_removed(self.plan.folder)
+        if self._removed is not None:
+            tokens_folder = _own_tokens(plan_folder, tokens_folder)
         self._store: Store | None = None
         if is_address(tokens_folder):
             from .remote import Store
@@ -121,10 +144,11 @@ class TokenFeed:
                 tokens = self._read(row, start, length)
                 end = at + length
                 ids[at:end] = tokens[:length]
-                labels[at : at + len(tokens) - 1] = tokens[1:]
+                gone = self._gone(row)
+                labels[at : at + len(tokens) - 1] = IGNORE if gone else tokens[1:]
                 if inside:
                     places[at:end] -= at
-                elif at:
+                elif at and not gone:
                     labels[at - 1] = tokens[0]  # plain text runs on over the end token
                 edges.append(end)
                 at = end
@@ -169,6 +193,14 @@ class TokenFeed:
         stop = begin + min(start + length + 1, tokens)
         return shard.tokens(begin + start, stop, verify=self.verify != "off")
 
+    def _gone(self, row: int) -> bool:
+        """Whether a document was taken out of the plan: its tokens are no targets."""
+        if not self._removed:
+            return False
+        number, document, _ = self.plan.documents[row].tolist()
+        told = self._removed.get(self.plan.shards[number])
+        return told is not None and document in told["documents"]
+
     def _shard(self, number: int) -> TokenShard:
         shard = self._shards.get(number)
         if shard is not None:
@@ -186,8 +218,9 @@ class TokenFeed:
         else:
             shard = TokenShard.open(Path(self.tokens_folder) / name)
         plan = self.plan.content
+        told = (self._removed or {}).get(self.plan.shards[number])
         for what, expected in (
-            ("digest", plan["shards"][number]["digest"]),
+            ("digest", told["digest"] if told else plan["shards"][number]["digest"]),
             ("tokenizer", plan["tokenizer"]),
         ):
             if shard.index[what] != expected:
@@ -199,15 +232,25 @@ class TokenFeed:
         return shard
 
 
+def _own_tokens(plan_folder: Path | str, tokens_folder: Path | str) -> Path | str:
+    """The tokens that stand beside a plan out of which documents were taken."""
+    if is_address(plan_folder):
+        return f"{str(plan_folder).rstrip('/')}/tokens"
+    own = Path(plan_folder) / "tokens"
+    return own if own.is_dir() else tokens_folder  # a worker knows the plan by its mirror
+
+
 def _local_plan(place: Path | str, cache: Path | str | None) -> Path | str:
     """The plan's folder on this machine: brought from a store when `place` is an address."""
     if not is_address(place):
         return place
-    from .remote import Store
+    from .remote import AbsentError, Store
 
     address, _, name = str(place).rstrip("/").rpartition("/")
     store = Store(address, cache)
     content = json.loads(store.mirror(f"{name}/plan.json").read_bytes())
     for array in content["arrays"]:
         store.mirror(f"{name}/{array}.npy")
+    with suppress(AbsentError):  # most plans have none
+        store.mirror(f"{name}/{REMOVED}")
     return store.cache / name

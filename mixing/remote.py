@@ -21,6 +21,10 @@ ATTEMPTS: Final = 4  # a store that fails for 7 s stops the feed; nothing is han
 SMALL: Final = ("index.json", "ends.npy", "ids.npy")
 
 
+class AbsentError(StopError):
+    """The store answered, and has no such file."""
+
+
 def is_address(place: Path | str) -> bool:
     """`s3://bucket/run/tokens` is an address, a path is not."""
     return isinstance(place, str) and "://" in place
@@ -81,7 +85,7 @@ class Store:
             try:
                 return bytes(system.cat_file(f"{root}/{name}", start=low, end=high))
             except FileNotFoundError:
-                raise StopError(f"{self.address}/{name} is missing from the store") from None
+                raise AbsentError(f"{self.address}/{name} is missing from the store") from None
             except Exception as error:  # what stores raise has no common root
                 if attempt == ATTEMPTS - 1:
                     raise StopError(

@@ -41,7 +41,7 @@ class TokenAccount:
     bytes: int  # UTF-8 bytes of text
 
 
-class _Extents:
+class Extents:
     """Writes `.bin`, its CRC-32 per extent and its digest, in one pass over the bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -52,6 +52,7 @@ class _Extents:
         self.hasher = hashlib.blake2b(digest_size=16)
 
     def write(self, data: memoryview) -> None:
+        """Add bytes."""
         self._file.write(data)
         self.hasher.update(data)
         at = 0
@@ -64,6 +65,7 @@ class _Extents:
                 self.close_extent()
 
     def close_extent(self) -> None:
+        """End an extent: after each `EXTENT` bytes, and once after the last."""
         if self.size > EXTENT * len(self.crcs):
             self.crcs.append(self._crc)
             self._crc = 0
@@ -103,7 +105,7 @@ def _write(
     ends, names = [np.zeros(0, np.int64)], [np.zeros((0, 16), np.uint8)]
     text_bytes = text_tokens = special = 0
     with bin_.open("wb") as file:
-        out = _Extents(file)
+        out = Extents(file)
         for batch in _batches(corpus):
             names.append(_ids(corpus, batch.column("id")))
             offsets = text_view(batch.column("text")).offsets
@@ -140,8 +142,8 @@ def _write(
         "extent": EXTENT,
         "crc32": out.crcs,
         "digest": out.hasher.hexdigest(),
-        "ends": _save(ends_, end),
-        "ids": _save(ids_, name),
+        "ends": save_array(ends_, end),
+        "ids": save_array(ids_, name),
     }
     with index_.open("wb") as file:
         file.write(canonical(index) + b"\n")
@@ -202,7 +204,7 @@ def _ids(corpus: Path, column: pa.Array) -> np.ndarray:
     return raw[column.offset * 16 : (column.offset + len(column)) * 16].reshape(-1, 16)
 
 
-def _save(path: Path, array: np.ndarray) -> dict[str, int]:
+def save_array(path: Path, array: np.ndarray) -> dict[str, int]:
     """Write a .npy (header and bytes depend on the array alone); its entry in the index."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)

@@ -23,6 +23,7 @@ from ..documents.fingerprint import digest
 from ..ledger.writer import connect, write_ledger
 from .accounts import accounts
 from .families import template_rows
+from .gone import gone_clusters
 from .run import RECIPE
 from .tasks import steps_of
 
@@ -85,6 +86,7 @@ def collect(run: Run) -> dict[str, Any]:
         "tokens": list(_tokens(run)),
         "clusters": list(_clusters(run)),
         "templates": list(template_rows(run)),
+        "gone_clusters": list(gone_clusters(run)),
         "slices": slices,
         "plan": list(_plan(run)),
         "plan_stages": list(_plan_stages(run)),

@@ -67,6 +67,14 @@ def run_recipe(
     run = prepare(recipe, recipe_path.parent, out, without=without or [])
     sweep(out)
     run = _with_manifest(run, recipe, recipe_path.parent, out, without or [])
+    return complete(run, executor, say, started)
+
+
+def complete(
+    run: Run, executor: Executor, say: Callable[[str], None], started: float | None = None
+) -> Outcome:
+    """Make what a prepared run lacks, and its books."""
+    started = time.perf_counter() if started is None else started
     lock(run)
     made: dict[str, int] = {}
     kept: dict[str, int] = {}
@@ -74,7 +82,7 @@ def run_recipe(
         _one_step(run, step, executor, made, kept, say)
     if run.failed:
         raise StopError(_missing(run))
-    (out / FAILED).unlink(missing_ok=True)
+    run.store.path(FAILED).unlink(missing_ok=True)
     prune(run)
     from .books import build_ledger, over_limit
 

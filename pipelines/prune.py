@@ -11,6 +11,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
+from ..mixing.feed import REMOVED
 from .tasks import steps_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def _plans(run: Run, gone: list[str]) -> None:
     current = json.loads(pointer.read_bytes())["plan"]
     for folder in sorted(run.store.path("plans").iterdir()):
         if not folder.is_dir() or folder.name == current or folder.name.startswith("."):
+            continue
+        if (folder / REMOVED).is_file():  # it has tokens of its own: a trainer may be on it
             continue
         if not _tokens_stand(run, folder.name):
             shutil.rmtree(folder)

@@ -63,13 +63,17 @@ class ReadStep(Step):
         own = [converter.name, converter.revision, converter]
         said = [source.name, source.dump, source.license, dict(source.reader)]
         libraries = run.versions("pyarrow", "resiliparse", "zstandard", "brotli", "isal")
-        return digest([FORMAT, own, said, libraries, unicodedata.unidata_version])
+        parts = [FORMAT, own, said, libraries, unicodedata.unidata_version]
+        if key in run.removals:
+            parts.append(sorted(i.hex() for i in run.removals[key]))
+        return digest(parts)
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Read all extents of the shard, in order."""
         shard = run.shards[key]
         source = run.recipe.source(shard.source)
-        out = _Writer([paths[o] for o in self.outputs(run, key)], source)
+        removed = frozenset().union(*run.removals.values())  # what is down stays down anywhere
+        out = _Writer([paths[o] for o in self.outputs(run, key)], source, removed)
         try:
             counts = _read(run, key, source, out)
         finally:
@@ -122,10 +126,13 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
             lost[f"{item.kind}:{item.reason}"] += 1
             lost_bytes[f"{item.kind}:{item.reason}"] += item.locator.span
             out.lose(item)
-        else:
+        elif out.add(item):
             records += item.records
             record_bytes += item.locator.span
-            out.add(item)
+        else:  # booked without what it was
+            lost["dropped:taken_down"] += 1
+            lost_bytes["dropped:taken_down"] += item.locator.span
+            out.lose(Loss(locator=item.locator, kind="dropped", reason="taken_down"))
     account.check()
     total = record_bytes + sum(skipped_bytes.values()) + sum(lost_bytes.values())
     if total != account.decoded_bytes:
@@ -162,7 +169,7 @@ def _within(item: Record | Loss, number: int, start: int) -> Record | Loss:
 class _Writer:
     """Gathers rows up to a row group's bytes and writes the three files in step."""
 
-    def __init__(self, paths: list[Path], source: Source) -> None:
+    def __init__(self, paths: list[Path], source: Source, removed: frozenset[bytes]) -> None:
         meta = {b"gristmill": canonical({"format": FORMAT, "stages": []})}
         schemas = [s.with_metadata(meta) for s in (DOCUMENTS, LOSSES, READ)]
         self._schemas = schemas
@@ -170,6 +177,7 @@ class _Writer:
             pq.ParquetWriter(p, s, compression="zstd") for p, s in zip(paths, schemas, strict=True)
         ]
         self._source = source
+        self._removed = removed
         self._id = IdMaker(source.name)
         self._rows: list[tuple[Any, ...]] = []
         self._lost: list[dict[str, Any]] = []
@@ -179,9 +187,12 @@ class _Writer:
         self._urls: dict[str, tuple[int, int]] = {}  # of each, size and checksum of its first text
         self.repeated: Counter[str] = Counter()
 
-    def add(self, draft: Draft) -> None:
-        """One document."""
+    def add(self, draft: Draft) -> bool:
+        """One document; False when it was taken down and is left out."""
         content = draft.text.encode() if draft.utf8 is None else draft.utf8
+        id_ = self._id(draft.identity, content)
+        if id_ in self._removed:
+            return False
         if self._held and self._held + len(content) > GROUP_BYTES:
             self._flush()
         metadata = dict(draft.metadata)
@@ -193,7 +204,7 @@ class _Writer:
         at = draft.locator
         self._rows.append(
             (
-                self._id(draft.identity, content),
+                id_,
                 content,
                 draft.url,
                 _host(draft.url),
@@ -215,6 +226,7 @@ class _Writer:
         self._held += len(content)
         self.documents += 1
         self.text_bytes += len(content)
+        return True
 
     def lose(self, loss: Loss) -> None:
         """One row in the books."""

@@ -253,6 +253,15 @@ def _clusters(con: duckdb.DuckDBPyConnection) -> str:
             "removed, each with a kept witness. Clusters by number of documents:</p>\n"
             + bars([(str(r[0]), r[1]) for r in rows], "clusters by number of documents")
         )
+        for stage_, count, documents in con.execute(
+            "SELECT lost_to, count(*), sum(size)::BIGINT FROM gone_clusters WHERE stage = ? "
+            "GROUP BY 1 ORDER BY 1",
+            [stage],
+        ).fetchall():
+            parts.append(
+                f'<p class="quiet">{count:,} clusters of {documents:,} documents have none left: '
+                f"what was kept for them was dropped by {escape(stage_)}.</p>"
+            )
     if len(parts) == 1:
         parts.append('<p class="quiet">None were found, or none were looked for.</p>')
     return "\n".join(parts)

@@ -6,20 +6,22 @@ missing, and names it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.errors import StopError
-from ..documents.exchange import DECISIONS, CuttingStage
+from ..documents.exchange import COUNTS, DECISIONS, CuttingStage, JoiningRound, WholeRound
 from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
 from ..documents.identity import shard_hash
 from .columns import schema_meta, score_values
-from .exchange import partitions, read_partition, write_run
+from .exchange import STRETCH, hash_of, partitions, read_partition, write_run
+from .fetch import Fetched, FetchStep
 from .passes import Pass, attributes
 from .run import GROUP
 from .steps import Counts, Facts, ManifestStep, Step
@@ -58,7 +60,7 @@ class ScatterStep(Step):
         """Partitions, from the documents that are left in all shards."""
         files = self.surveyed.files(run)
         left = sum(files[attributes(self.after.name, s)][1] for s in run.covered(self.use))
-        return partitions(run, left)
+        return partitions(run, left, self.use.stage.row_bytes)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
         """The attributes of the shard, and those with its quality."""
@@ -75,35 +77,38 @@ class ScatterStep(Step):
         return digest([FORMAT, own, source.priority, self.count(run), run.versions("pyarrow")])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
-        """Rows of the documents that are left."""
+        """Rows of the documents that are left, a few thousand documents at a time."""
         (name,) = self.outputs(run, key)
-        documents = _surveyed(run, self.use, self.after, self.through, key)
+        scatter = self.use.stage.scatter
+        most = max(1, STRETCH // self.use.stage.row_bytes)  # documents
+        texts: ShardTexts | None = None
         if isinstance(self.use.stage, CuttingStage):
-            rows = self._with_texts(run, key, documents, facts)
-        else:
-            rows = self.use.stage.scatter(documents)
-        write_run(paths[name], rows, self.count(run))
-        facts.bytes = rows.nbytes
-        return {name: {"documents": documents.num_rows, "rows": rows.num_rows}}
+            texts = ShardTexts(run, key, [p.name for p in self.through])
+        documents = size = 0
 
-    def _with_texts(self, run: Run, key: str, documents: pa.Table, facts: Facts) -> pa.Table:
-        """Scatter row group by row group, each with its texts."""
-        texts = ShardTexts(run, key, [p.name for p in self.through])
-        starts = texts.starts()
-        row = documents.column("row").to_numpy()
-        found = []
-        for group in range(texts.groups):
-            first, last = np.searchsorted(row, starts[group : group + 2])
-            some = documents.slice(first, last - first)
-            local = pa.array(row[first:last] - starts[group])
-            found.append(
-                self.use.stage.scatter(some.append_column("text", texts.group(group).take(local)))
-            )
-        if not found:
-            empty = documents.append_column("text", pa.array([], pa.large_string()))
-            found = [self.use.stage.scatter(empty)]
-        facts.text_bytes = texts.bytes_read
-        return pa.concat_tables(found)
+        def stretches() -> Iterator[pa.Table]:
+            nonlocal documents, size
+            groups = surveyed(run, self.use, self.after, self.through, key)
+            for number, left in enumerate(groups):
+                group = left if texts is None else _with_texts(texts, number, left)
+                documents += group.num_rows
+                for start in range(0, max(1, group.num_rows), most):
+                    rows = scatter(group.slice(start, most))
+                    size += rows.nbytes
+                    yield rows
+
+        rows = write_run(paths[name], stretches(), self.count(run))
+        facts.bytes = size
+        facts.text_bytes = texts.bytes_read if texts else 0
+        return {name: {"documents": documents, "rows": rows}}
+
+
+def _with_texts(texts: ShardTexts, group: int, left: pa.Table) -> pa.Table:
+    """The documents of a row group with their texts."""
+    if not left.num_rows:
+        return left.append_column("text", pa.array([], pa.large_string()))
+    local = left.column("row").to_numpy().astype(np.int64) - texts.starts()[group]
+    return left.append_column("text", texts.some(texts.raw(group), group, local))
 
 
 def _judging(run: Run, through: list[Pass], shard: str) -> list[Pass]:
@@ -112,33 +117,46 @@ def _judging(run: Run, through: list[Pass], shard: str) -> list[Pass]:
     return [p for p in through if any(s.name == "quality" for s in p.stages[source])][-1:]
 
 
-def _quality(run: Run, through: list[Pass], shard: str, rows: np.ndarray) -> np.ndarray:
-    """Frozen bucket of each row, int32; -1, the lowest, where no head has judged."""
-    for judged in _judging(run, through, shard):
-        path = run.store.path(attributes(judged.name, shard))
-        bucket = pq.read_table(path, columns=["quality.bucket"]).column(0).combine_chunks()
-        return bucket.cast(pa.int32()).fill_null(-1).to_numpy()[rows]
-    return np.full(len(rows), -1, np.int32)
-
-
-def _surveyed(run: Run, use: GlobalUse, after: Pass, through: list[Pass], shard: str) -> pa.Table:
-    """KEY, RANK and the survey's scores of the documents that are left after a pass."""
+def surveyed(
+    run: Run, use: GlobalUse, after: Pass, through: list[Pass], shard: str
+) -> Iterator[pa.Table]:
+    """KEY, RANK and the survey's scores of the documents that are left, by row group."""
     file = pq.ParquetFile(run.store.path(attributes(after.name, shard)))
     about = next(
         s for s in schema_meta(file.schema_arrow)["stages"] if s["name"] == use.stage.survey.name
     )
-    columns = [f"{about['name']}.{s}" for s in about["scores"]]
-    table = file.read(columns=["id", "bytes", *columns]).combine_chunks()
+    columns = ["id", "bytes", *(f"{about['name']}.{s}" for s in about["scores"])]
+    judged = [
+        pq.ParquetFile(run.store.path(attributes(p.name, shard)))
+        for p in _judging(run, through, shard)
+    ]
+    start = 0
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, columns=columns).combine_chunks()
+        quality = np.full(table.num_rows, -1, np.int32)  # the lowest, where no head has judged
+        for other in judged:
+            bucket = other.read_row_group(group, columns=["quality.bucket"]).column(0)
+            quality = bucket.cast(pa.int32()).fill_null(-1).to_numpy()
+        yield _left(run, about, table, quality, start, shard)
+        start += table.num_rows
+    if not file.num_row_groups:
+        empty = file.read(columns=columns).combine_chunks()
+        yield _left(run, about, empty, np.empty(0, np.int32), 0, shard)
+
+
+def _left(
+    run: Run, about: dict[str, Any], table: pa.Table, quality: np.ndarray, start: int, shard: str
+) -> pa.Table:
     left = np.flatnonzero(table.column("bytes").is_valid().to_numpy())
-    rows = table.take(pa.array(left))
+    rows = table.take(pa.array(left)).combine_chunks()
     number = len(left)
     priority = run.recipe.source(run.shards[shard].source).priority
     out: dict[str, pa.Array | pa.ChunkedArray] = {
         "shard": pa.array(np.full(number, shard_hash(shard), np.uint64)),
         "id": rows.column("id"),
-        "row": pa.array(left.astype(np.uint32)),
+        "row": pa.array((left + start).astype(np.uint32)),
         "priority": pa.array(np.full(number, priority, np.uint16)),
-        "quality": pa.array(_quality(run, through, shard, left)),
+        "quality": pa.array(quality[left]),
         "bytes": pa.array(rows.column("bytes").to_numpy().astype(np.uint32)),
     }
     for name, (dtype, shape) in about["scores"].items():
@@ -164,48 +182,109 @@ class GatherStep(Step):
         self.scatter = scatter
         self.use = scatter.use
         self.number = number
+        self.step = self.use.stage.rounds[number]
         self.before = before  # manifest of the runs that it gathers
-        self.name = f"round-{self.use.stage.name}-{self.use.stage.rounds[number].name}"
+        self.fetch: FetchStep | None = None  # what fetches its texts, and the manifest of that
+        self.fetched: ManifestStep | None = None
+        self.earlier: list[tuple[GatherStep, ManifestStep]] = []  # the rounds before
+        self.name = f"round-{self.use.stage.name}-{self.step.name}"
 
     def keys(self, run: Run) -> list[str]:
-        """The partitions."""
+        """The partitions, or one key for a round that takes them all."""
+        return ["all"] if isinstance(self.step, WholeRound) else self.partitions(run)
+
+    def partitions(self, run: Run) -> list[str]:
+        """The partitions of the exchange."""
         return [f"{p:04d}" for p in range(self.scatter.count(run))]
 
     def outputs(self, run: Run, key: str) -> tuple[str, ...]:
         """One run for the next round."""
         return (f"exchange/{self.use.stage.name}/{self.number + 1}/{key}.arrow",)
 
-    def _before(self, run: Run) -> list[str]:
-        if self.number == 0:
-            return [f"exchange/{self.use.stage.name}/0/{s}.arrow" for s in run.covered(self.use)]
-        return [f"exchange/{self.use.stage.name}/{self.number}/{k}.arrow" for k in self.keys(run)]
+    def sources(self, run: Run) -> list[str]:
+        """The runs of the round before."""
+        if not self.earlier:
+            return [n for s in self.scatter.keys(run) for n in self.scatter.outputs(run, s)]
+        step, _ = self.earlier[-1]
+        return [n for k in step.keys(run) for n in step.outputs(run, k)]
+
+    def _beside(self) -> tuple[GatherStep, ManifestStep] | None:
+        """The other round that a joining round takes."""
+        if not isinstance(self.step, JoiningRound):
+            return None
+        return next(e for e in self.earlier if e[0].step.name == self.step.beside)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """All runs of the round before, by their manifest."""
-        return run.store.digests(*self.before.outputs(run))
+        """All runs of the rounds that it gathers, and of fetched texts, by their manifests."""
+        beside = self._beside()
+        manifests = [self.before, *([beside[1]] if beside else [])]
+        manifests += [self.fetched] if self.fetched else []
+        return run.store.digests(*(n for m in manifests for n in m.outputs(run)))
 
     def fingerprint(self, run: Run, key: str) -> str:
-        """The whole stage, partitions included."""
-        return digest(
-            [FORMAT, verdict_fingerprint(self.use.stage), self.number, len(self.keys(run)), key]
-        )
+        """The whole stage, partitions included; the last round deals by groups of shards."""
+        dealt = run.covered(self.use) if self.last else []
+        stage = verdict_fingerprint(self.use.stage)
+        return digest([FORMAT, stage, self.number, self.scatter.count(run), key, dealt])
+
+    @property
+    def last(self) -> bool:
+        """Whether it gives decisions."""
+        return self.number == len(self.use.stage.rounds) - 1
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Gather one partition; texts are fetched for candidates alone."""
         (name,) = self.outputs(run, key)
-        rows = read_partition(run, self._before(run), int(key))
-        texts = Texts(run, [p.name for p in self.scatter.through])
-        made = self.use.stage.rounds[self.number].gather(rows, texts)
+        made = self._gather(run, key, facts)
+        counts: dict[str, Any] = {"rows": made.num_rows, **counts_of(made)}
+        count = self.scatter.count(run)
+        if self.last:
+            made, count, counts["removed"] = _dealt(run, self.use, made)
+        write_run(paths[name], [made], count)
+        return {name: counts}
+
+    def _gather(self, run: Run, key: str, facts: Facts) -> pa.Table:
+        names, count = self.sources(run), self.scatter.count(run)
+        if isinstance(self.step, WholeRound):
+            return self.step.whole(read_partition(run, names, p, count) for p in range(count))
+        rows = read_partition(run, names, int(key), count)
         facts.bytes = rows.nbytes
+        if isinstance(self.step, JoiningRound):
+            beside = self._beside()
+            others = beside[0] if beside else self
+            runs = [n for k in others.keys(run) for n in others.outputs(run, k)]
+            return self.step.join(rows, read_partition(run, runs, int(key), count))
+        if self.fetch is not None:
+            return self.step.gather(rows, Fetched(run, self.fetch, int(key), count))
+        texts = Texts(run, [p.name for p in self.scatter.through])
+        made = self.step.gather(rows, texts)
         facts.text_bytes = texts.bytes_read
-        last = self.number == len(self.use.stage.rounds) - 1
-        if last:
-            stage = self.use.stage
-            schema = stage.decided if isinstance(stage, CuttingStage) else DECISIONS
-            made = made.select(schema.names).cast(schema)
-            made = made.append_column("partition", pa.array(np.zeros(made.num_rows, np.uint64)))
-        write_run(paths[name], made, 1 if last else len(self.keys(run)))
-        return {name: {"rows": made.num_rows}}
+        return made
+
+
+def _dealt(run: Run, use: GlobalUse, made: pa.Table) -> tuple[pa.Table, int, dict[str, int]]:
+    """Decisions with the group of their shard as partition; groups; removals by source."""
+    schema = use.stage.decided if isinstance(use.stage, CuttingStage) else DECISIONS
+    made = made.select(schema.names).cast(schema)
+    covered = run.covered(use)
+    hashes = np.array([shard_hash(s) for s in covered], np.uint64)
+    order = np.argsort(hashes)
+    shard = made.column("shard").to_numpy()
+    place = order[np.searchsorted(hashes[order], shard)] if len(shard) else np.empty(0, np.int64)
+    groups = -(-len(covered) // GROUP)
+    removed: dict[str, int] = {}
+    sizes = np.bincount(place[made.column("code").to_numpy() != 0], minlength=len(covered))
+    for name, size in zip(covered, sizes.tolist(), strict=True):
+        source = run.shards[name].source
+        removed[source] = removed.get(source, 0) + size
+    where = pa.array(hash_of(place // GROUP, groups))
+    return made.append_column("partition", where), groups, removed
+
+
+def counts_of(table: pa.Table) -> dict[str, int]:
+    """What a round says that it did, for the sidecar (`documents.exchange.COUNTS`)."""
+    found = (table.schema.metadata or {}).get(COUNTS)
+    return dict(json.loads(found)) if found else {}
 
 
 class DecideStep(Step):
@@ -242,14 +321,11 @@ class DecideStep(Step):
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Decisions of the group's shards, sorted by shard and id, after the caps were checked."""
         (name,) = self.outputs(run, key)
-        decided = read_partition(run, self._runs(run), 0).drop_columns(["partition"])
-        check_caps(run, self.last.scatter, decided)
-        group = run.covered(self.use)[int(key) * GROUP : (int(key) + 1) * GROUP]
+        check_caps(run, self.last)
+        runs, groups = self._runs(run), len(self.keys(run))
+        table = read_partition(run, runs, int(key), groups).drop_columns(["partition"])
         names = {shard_hash(s): s for s in run.shards}
-        mine = np.isin(decided.column("shard").to_numpy(), [shard_hash(s) for s in group])
-        table = decided.filter(pa.array(mine)).sort_by(
-            [("shard", "ascending"), ("id", "ascending")]
-        )
+        table = table.sort_by([("shard", "ascending"), ("id", "ascending")])
         witness = [
             names.get(w) if w is not None else None
             for w in table.column("witness_shard").to_pylist()
@@ -258,28 +334,28 @@ class DecideStep(Step):
         about = {"format": FORMAT, "reasons": list(self.use.stage.reasons)}
         table = table.replace_schema_metadata({b"gristmill": canonical(about)})
         pq.write_table(table, paths[name], compression="zstd")
-        facts.bytes = decided.nbytes
+        facts.bytes = table.nbytes
         removed = int((table.column("code").to_numpy() != 0).sum())
         return {name: {"rows": table.num_rows, "removed": removed}}
 
 
-def check_caps(run: Run, scatter: ScatterStep, decided: pa.Table) -> None:
+def check_caps(run: Run, last: GatherStep) -> None:
     """StopError when a stage would remove more of a source than its `removal_cap`."""
-    removed = (
-        decided.filter(pa.array(decided.column("code").to_numpy() != 0)).column("shard").to_numpy()
-    )
     gone: dict[str, int] = {}
     left: dict[str, int] = {}
-    for shard in run.covered(scatter.use):
+    for key in last.keys(run):
+        counts = run.store.require(last.outputs(run, key)[0]).counts["removed"]
+        for source, number in counts.items():
+            gone[source] = gone.get(source, 0) + number
+    for shard in last.scatter.keys(run):
         source = run.shards[shard].source
-        (name,) = scatter.outputs(run, shard)
+        (name,) = last.scatter.outputs(run, shard)
         left[source] = left.get(source, 0) + run.store.require(name).counts["documents"]
-        gone[source] = gone.get(source, 0) + int((removed == np.uint64(shard_hash(shard))).sum())
     for source, total in left.items():
         cap = run.recipe.source(source).removal_cap
         if gone[source] > cap * total:
             msg = (
-                f"{scatter.use.stage.name} would remove {gone[source]} of {total} documents of "
+                f"{last.use.stage.name} would remove {gone[source]} of {total} documents of "
                 f"source {source!r}; its removal_cap is {cap}. If it is meant to be a copy, state "
                 f"`removal_cap: 1` in sources.{source}; if not, look at `gristmill sample`"
             )

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 RECIPE = "recipe.yaml"
 PLACE = "run.json"  # where the inputs stand and which shards to go without: no identity
 FAILED = "failed.json"  # what failed in the last command; gone when all went well
+REMOVALS = "removals.json"  # documents that were taken down, by shard: they are read no more
 GROUP = 1000  # shards per decision file
 _TOP = {
     "run.json", "recipe.yaml", "lock.json", "manifest.jsonl", "inputs.seen", "failed.json",
     "documents", "losses", "attributes", "accounts", "manifests", "exchange", "decisions", "corpus",
-    "tokens", "plans", "launch", "ledger.duckdb", "report.html",
+    "tokens", "plans", "removals.json", "launch", "ledger.duckdb", "report.html",
 }  # fmt: skip
 
 
@@ -55,6 +56,7 @@ class Run:
             for s in sorted(self.manifest, key=lambda s: s.name)
             if s.duplicate_of is None and s.name not in self.without
         }
+        self.removals = read_removals(self.store.path(REMOVALS))
         self.failed: set[str] = set()  # shards that failed in this command: the driver's memory
         self.troubles: list[dict[str, Any]] = []  # and all that failed: step, key, attempts, error
 
@@ -130,6 +132,17 @@ class Run:
     def versions(*names: str) -> list[str]:
         """`name version` of libraries whose output matters."""
         return [f"{n} {_version(n)}" for n in names]
+
+
+def read_removals(path: Path) -> dict[str, frozenset[bytes]]:
+    """Ids that were taken down, by shard; StopError when the list is torn."""
+    if not path.is_file():
+        return {}
+    found = _read_json(path).get("shards")
+    if not isinstance(found, dict):
+        msg = f"{path}: torn; give `gristmill remove` its lists again"
+        raise StopError(msg)
+    return {s: frozenset(bytes.fromhex(i) for i in ids) for s, ids in found.items()}
 
 
 @lru_cache

@@ -6,12 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..documents.errors import UsageError, did_you_mean
+from ..documents.exchange import FetchingRound
 from .accounts import PassAccountStep, ReadAccountStep
 from .corpus import CorpusStep, MixStep, TokensStep
+from .fetch import FetchStep, WantedStep
 from .passes import Pass, PassStep
 from .read import ReadStep
 from .rounds import DecideStep, GatherStep, ScatterStep
-from .run import PLACE, RECIPE, Run
+from .run import PLACE, RECIPE, REMOVALS, Run
 from .steps import ManifestStep, Step
 
 
@@ -36,12 +38,20 @@ def _global(which: Pass, through: list[Pass], surveyed: ManifestStep) -> list[St
     scatter = ScatterStep(use, which, through, surveyed)
     before = ManifestStep(scatter)
     found: list[Step] = [surveyed, scatter, before]
+    earlier: list[tuple[GatherStep, ManifestStep]] = []
     for number in range(len(use.stage.rounds)):
         one = GatherStep(scatter, number, before)
+        one.earlier = list(earlier)
+        if isinstance(one.step, FetchingRound):
+            wanted = WantedStep(one)
+            asked = ManifestStep(wanted)
+            one.fetch = FetchStep(wanted, asked, through)
+            one.fetched = ManifestStep(one.fetch)
+            found += [wanted, asked, one.fetch, one.fetched]
         before = ManifestStep(one)
+        earlier.append((one, before))
         found += [one, before]
-        last = one
-    return [*found, DecideStep(last, before)]
+    return [*found, DecideStep(one, before)]
 
 
 def perform(run_dir: str, step: str, key: str) -> None:
@@ -55,9 +65,11 @@ def perform(run_dir: str, step: str, key: str) -> None:
 
 
 def _stamps(folder: Path) -> tuple[int, ...]:
-    """When recipe, place and manifest last changed: a worker outlives a change of them."""
+    """When recipe, place, manifest, removals last changed: a worker outlives a change of them."""
     names = (RECIPE, PLACE, "manifest.jsonl")
-    return tuple((folder / n).stat().st_mtime_ns for n in names)
+    removed = folder / REMOVALS
+    stamp = removed.stat().st_mtime_ns if removed.is_file() else 0
+    return (*((folder / n).stat().st_mtime_ns for n in names), stamp)
 
 
 @lru_cache(maxsize=2)

@@ -111,6 +111,7 @@ def _one_pass(run: Run, which: Pass, place: Place, earlier: list[str]) -> dict[s
         note = row[f"{stage['name']}.evidence"]
         if note is not None:
             told["evidence"] = _note(note)
+            _follow_witness(run, told["evidence"])
         made = next((s for s in own if s.name == stage["name"]), None)
         if made is not None:
             told |= _measured(made, row, stage, code, text)
@@ -133,6 +134,28 @@ def _measured(
         )
     shown = show(text.decode("utf-8", "replace"), stage["reasons"][code]) if code and show else None
     return told if shown is None else {**told, "shown": shown}
+
+
+def _follow_witness(run: Run, note: Any) -> None:
+    """Say what became of a witness: a later stage may have dropped it."""
+    if not isinstance(note, dict) or not note.get("witness_in"):
+        return
+    for place in find(run, note["witness_id"]):
+        if place.shard == note["witness_in"]:
+            note["witness_now"] = _outcome(run, place)
+
+
+def _outcome(run: Run, place: Place) -> str:
+    """The last word on a document."""
+    for which in run.passes:
+        name = attributes(which.name, place.shard)
+        if run.store.present(name) is None:
+            break
+        row = row_of(run, name, place)
+        if row["dropped_by"]:
+            stage = schema_meta(pq.read_schema(run.store.path(name)))["stages"]
+            return f"dropped by {stage[row['dropped_by'] - 1]['name']}"
+    return "kept"
 
 
 def _plain(value: Any) -> Any:

@@ -22,9 +22,9 @@ from gristmill.cli import app
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = [
     *("demo", "run", "status", "ledger", "why", "sample", "verify", "report", "budget"),
-    *("export", "doctor"),
+    *("export", "remove", "doctor"),
 ]
-DEDUP = ["dedup", "dedup curve"]
+DEDUP = ["dedup", "dedup curve", "dedup index", "dedup query"]
 HEAVY = {
     "pyarrow",
     "duckdb",

@@ -173,6 +173,11 @@ class Templates:
             ),
         )
 
+    @property
+    def row_bytes(self) -> int:
+        """60 for each of a page, its anchors and some 10 lines."""
+        return 60 * (11 + self.anchors)
+
     def scatter(self, documents: pa.Table) -> pa.Table:
         """Rows of pages, lines and anchors: see `rows.ROWS`."""
         view = text_view(documents.column("text"))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gristmill.documents.exchange import DECISIONS
+from gristmill.documents.exchange import DECISIONS, FetchingRound, JoiningRound, WholeRound
 from gristmill.documents.identity import shard_hash
 from gristmill.documents.stage import checked_measure, checked_verdict
 
@@ -25,6 +25,10 @@ class Doc:
     priority: int = 0
     quality: int = -1
     host: str | None = None
+    url: str | None = None
+    date: str | None = None
+    source: str = "web"
+    dump: str | None = None
 
 
 class Corpus:
@@ -55,8 +59,13 @@ class Corpus:
     def surveyed(self, stage):
         for name, docs in self.shards.items():
             texts = [doc.text for doc, _ in docs]
-            hosts = pa.array([doc.host for doc, _ in docs], pa.string())
-            batch = pa.record_batch({"text": pa.array(texts, pa.large_string()), "host": hosts})
+            batch = pa.record_batch(
+                {"text": pa.array(texts, pa.large_string())}
+                | {
+                    name: pa.array([getattr(doc, name) for doc, _ in docs], pa.string())
+                    for name in ("url", "host", "date", "source", "dump")
+                }
+            )
             scores = checked_measure(stage.survey, batch).scores
             assert not checked_verdict(stage.survey, scores, len(docs)).any()
             columns = {
@@ -76,19 +85,43 @@ class Corpus:
 
     def run(self, stage, partitions=1, rounds=None):
         tables = [stage.scatter(documents) for documents in self.surveyed(stage)]
+        made = {}
         for step in rounds if rounds is not None else stage.rounds:
-            rows = pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
-            if self.seed is not None:
-                order = list(range(len(rows)))
-                random.Random(self.seed).shuffle(order)
-                rows = rows.take(pa.array(order, pa.int64()))
-            part = rows.column("partition").to_numpy() % np.uint64(partitions)
-            tables = [
-                step.gather(rows.filter(pa.array(part == p)), self.texts) for p in range(partitions)
-            ]
+            parts = self._parts(tables, partitions)
+            if isinstance(step, WholeRound):
+                tables = [step.whole(iter(parts))]
+            elif isinstance(step, JoiningRound):
+                beside = self._parts(made[step.beside], partitions)
+                tables = [step.join(*both) for both in zip(parts, beside, strict=True)]
+            else:
+                tables = [step.gather(part, self.fetched_for(step, part)) for part in parts]
+            made[step.name] = tables
         result = pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
         assert result.schema == DECISIONS
         return result.sort_by([("shard", "ascending"), ("id", "ascending")])
+
+    def _parts(self, tables, partitions):
+        rows = pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+        if self.seed is not None:
+            order = list(range(len(rows)))
+            random.Random(self.seed).shuffle(order)
+            rows = rows.take(pa.array(order, pa.int64()))
+        part = rows.column("partition").to_numpy() % np.uint64(partitions)
+        return [rows.filter(pa.array(part == p)) for p in range(partitions)]
+
+    def fetched_for(self, step, rows):
+        """What a round keeps of the texts that it named before, and of no others."""
+        if not isinstance(step, FetchingRound):
+            return self.texts
+        named = step.needs(rows)
+        allowed = set(zip(*(named[c].to_pylist() for c in ("shard", "row")), strict=True))
+        assert len(allowed) == len(named)
+
+        def fetched(shards, rows):
+            assert set(zip(shards.tolist(), rows.tolist(), strict=True)) <= allowed
+            return step.prepare(self.texts(shards, rows))
+
+        return fetched
 
     def decide(self, stage, **kwargs):
         """Decisions as {(shard name, id): row as dict}."""

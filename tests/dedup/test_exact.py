@@ -15,7 +15,8 @@ STAGE = ExactDuplicates()
 
 
 def test_global_stages_keep_the_contract():
-    assert set(GLOBAL_STAGES) == {"exact_duplicates", "near_duplicates", "host_cap"}
+    names = {"exact_duplicates", "url_duplicates", "near_duplicates", "host_cap"}
+    assert set(GLOBAL_STAGES) == names
     for name, make in GLOBAL_STAGES.items():
         stage = make()
         assert stage.name == name

@@ -17,7 +17,7 @@ from gristmill.dedup.candidates import Candidates, counts_of
 from gristmill.dedup.clusters import Clusters
 from gristmill.dedup.verify import Verify
 from gristmill.documents.errors import ContractError, UsageError
-from gristmill.documents.exchange import DECISIONS
+from gristmill.documents.exchange import DECISIONS, JoiningRound, WholeRound
 from gristmill.documents.fingerprint import measure_fingerprint
 
 STAGE = NearDuplicates()
@@ -190,13 +190,13 @@ def test_near_huge_group_stays_linear_and_finds_copies(corpus, doc):
     docs = [doc(text=text) for text in family("hot", 1000, 200, 1)]
     run = corpus(docs)
     tables = [STAGE.scatter(documents) for documents in run.surveyed(STAGE)]
-    first, second, last = STAGE.rounds
+    first, second, *_, last = STAGE.rounds
     pairs = first.gather(tables[0], run.texts)
     counts = counts_of(pairs)
     assert counts["hot_groups"] == 32
     assert counts["hot_rows"] > 25_000
     assert counts["pairs_unseen"] > 10**7
-    found = last.gather(second.gather(pairs, run.texts), run.texts)
+    found = last.gather(second.gather(pairs, run.fetched_for(second, pairs)), None)
     assert found["code"].to_pylist().count(0) == 1
     assert set(found["cluster_size"].to_pylist()) == {1000}
 
@@ -248,18 +248,19 @@ def test_verify_missing_texts_are_refused(corpus, doc):
     run = corpus([doc(text="a b c d e f")] * 2)
     (documents,) = run.surveyed(STAGE)
     pairs = STAGE.rounds[0].gather(STAGE.scatter(documents), None)
+    verify = STAGE.rounds[1]
     with pytest.raises(ContractError, match="asked for 2 texts, got 1"):
-        STAGE.rounds[1].gather(pairs, lambda s, r: run.texts(s, r)[:1])
+        verify.gather(pairs, lambda s, r: verify.prepare(run.texts(s, r)[:1]))
 
 
 @pytest.mark.parametrize("budget", [1, 1000, 64 << 20])
 def test_verify_chunks_stay_in_budget_and_do_not_matter(corpus, doc, budget):
     docs = [doc(text=text) for text in family("chunks", 12, 60, 3)]
     run = corpus(docs)
-    first, verify, last = STAGE.rounds
+    first, verify, *rest = STAGE.rounds
     expected = corpus(docs).run(STAGE)
     small = Verify(threshold=verify.threshold, fetch_bytes=budget)
-    assert run.run(STAGE, rounds=(first, small, last)).equals(expected)
+    assert run.run(STAGE, rounds=(first, small, *rest)).equals(expected)
     two = 2 * max(len(d.text) for d in docs)
     assert max(run.fetched) <= max(budget, two)
     assert (len(run.fetched) == 1) == (budget == 64 << 20)
@@ -268,13 +269,21 @@ def test_verify_chunks_stay_in_budget_and_do_not_matter(corpus, doc, budget):
 def test_rounds_empty_partition_gives_the_same_columns(corpus, doc):
     docs = [doc(text="a b c d e f g h")] * 2
     (documents,) = (run := corpus(docs)).surveyed(STAGE)
-    rows = STAGE.scatter(documents)
+    rows, none = STAGE.scatter(documents), STAGE.scatter(documents.slice(0, 0))
+    seen = {}
     for step in STAGE.rounds:
-        full, empty = step.gather(rows, run.texts), step.gather(rows.slice(0, 0), run.texts)
+        if isinstance(step, WholeRound):
+            full, empty = step.whole([rows]), step.whole([none])
+        elif isinstance(step, JoiningRound):
+            full, empty = (
+                step.join(r, o) for r, o in zip((rows, none), seen[step.beside], strict=True)
+            )
+        else:
+            full, empty = (step.gather(r, run.fetched_for(step, r)) for r in (rows, none))
         assert empty.num_rows == 0
         assert full.num_rows > 0
         assert empty.schema == full.schema
-        rows = full
+        rows, none = seen[step.name] = full, empty
     assert rows.schema == DECISIONS
 
 
@@ -283,8 +292,9 @@ def test_clusters_components_may_come_apart_in_partitions(corpus, doc):
     docs = [doc(text=text) for g in range(5) for text in family(f"apart {g}", 4, 100, 3)]
     run = corpus(docs)
     (documents,) = run.surveyed(STAGE)
-    first, verify, last = STAGE.rounds
-    edges = verify.gather(first.gather(STAGE.scatter(documents), run.texts), run.texts)
+    first, verify, *_, last = STAGE.rounds
+    pairs = first.gather(STAGE.scatter(documents), None)
+    edges = verify.gather(pairs, run.fetched_for(verify, pairs))
     whole = {row["id"]: row for row in last.gather(edges, None).to_pylist()}
     owner = [whole[key]["cluster"] for key in edges["a_id"].to_pylist()]
     parts = {}

@@ -1,0 +1,380 @@
+"""An index of crawls: sorted immutable runs, the pairs compared so far, and the decisions.
+
+    index.json          the settings, the runs in order of arrival; replaced as a whole
+    runs/<name>/        `dedup.index_run`
+    pairs/<gen>.bin     PAIR[...]: every pair compared, ascending: nothing is compared twice
+    decisions/<gen>.parquet, changed/<gen>.parquet
+
+Adding a crawl gives what a batch over all crawls gives: candidates are found anew over the union of
+the runs (a merge of sorted keys, no text), by the same round as in a batch; only pairs that are not
+known are compared; edges are covered by the same round. So a group that a new crawl makes hot, or
+that gets another first document, ends as in a batch. Earlier decisions that changed are listed.
+A look at the touched groups alone would read less, but could not take a pair back.
+
+A query of one text reads 32 short stretches of keys a run, and the sets of what they name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..documents.errors import StopError, UsageError
+from ..documents.exchange import DECISIONS
+from ..documents.fingerprint import canonical
+from . import _kernels_pairs as kernels
+from .candidates import Candidates
+from .clusters import Clusters
+from .index_pairs import PAIR, changed_decisions, find_pairs, moved
+from .index_run import IndexRun, RunWriter, discard
+from .near import NearDuplicates
+from .rank import Nodes, nodes
+from .verify import shingle_sets
+
+FORMAT = 1
+ROWS = 2_000_000  # band rows looked at together: 200 MB while they are sorted
+CHUNK = 20_000  # pairs compared together
+MOST = 4096  # documents of one key that a query compares: of more than so many copies, the first
+SETTINGS = (
+    "ngram", "char_ngram", "bands", "rows", "scheme", "threshold", "group_cap", "hot_cap",
+    "exemplars",
+)  # fmt: skip
+
+
+class Match(NamedTuple):
+    """A document of the index that a text duplicates."""
+
+    shard: str
+    id: str  # 32 hex digits
+    shared: int  # shingles of both
+    either: int  # shingles of either
+    crawl: str  # name of the run
+
+
+class Index:
+    """An index folder, opened; `make` an empty one or `open` one that is there."""
+
+    def __init__(self, folder: Path, about: Mapping[str, Any], *, missing: bool = False) -> None:
+        self.folder = folder
+        self.about = dict(about)
+        self.stage = NearDuplicates(**about["settings"])
+        there = [folder / "runs" / name for name in about["runs"]]
+        self.runs = [IndexRun.open(p) for p in there if not missing or p.is_dir()]
+        self.starts = np.cumsum([0, *(r.count for r in self.runs)])
+
+    @staticmethod
+    def make(folder: Path, stage: NearDuplicates) -> Index:
+        """An empty index with the settings of `stage`; UsageError when files are there."""
+        if folder.exists() and any(folder.iterdir()):
+            msg = f"{folder}: holds files but no index.json; choose an empty or new folder"
+            raise UsageError(msg)
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {name: getattr(stage, name) for name in SETTINGS}
+        index = Index(folder, {"format": FORMAT, "settings": settings, "runs": [], "generation": 0})
+        index._save([], 0)
+        return index
+
+    @staticmethod
+    def open(folder: Path, *, missing: bool = False) -> Index:
+        """Open an index; UsageError when there is none, DamagedError names a run that is not whole.
+
+        With `missing` runs may be gone, to be added again.
+        """
+        path = folder / "index.json"
+        try:
+            about = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            msg = f"{folder}: no index in it; `gristmill dedup index {folder} RUN` makes one"
+            raise UsageError(msg) from None
+        except ValueError as error:
+            msg = f"{path}: not JSON ({error}); build the index again from its crawls"
+            raise StopError(msg) from error
+        if about.get("format") != FORMAT:
+            msg = f"{path}: format {about.get('format')}, this version reads {FORMAT}"
+            raise StopError(msg)
+        return Index(folder, about, missing=missing)
+
+    def _save(self, runs: list[str], generation: int) -> None:
+        self.about |= {"runs": runs, "generation": generation}
+        temporary = self.folder / f".index.{secrets.token_hex(4)}.tmp"
+        temporary.write_bytes(canonical(self.about))
+        os.replace(temporary, self.folder / "index.json")  # noqa: PTH105 - one rename, atomic
+
+    def check_same(self, stage: NearDuplicates) -> None:
+        """UsageError when a stage's settings differ from those of the index."""
+        for name, value in self.about["settings"].items():
+            found = getattr(stage, name)
+            if found != value:
+                msg = (
+                    f"{self.folder}: made with near_duplicates.{name}: {value!r}, the run has "
+                    f"{found!r}; use the index's settings, or make another index"
+                )
+                raise UsageError(msg)
+
+    def writer(self) -> RunWriter:
+        """For the documents of a new crawl; hand it to `add`."""
+        folder = self.folder / "runs" / f".{secrets.token_hex(8)}.tmp"
+        settings = {k: self.about["settings"][k] for k in ("ngram", "char_ngram", "scheme")}
+        return RunWriter(folder, settings, self.stage.bands)
+
+    def add(self, writer: RunWriter) -> pa.Table:
+        """Take in a crawl, decide anew, and return the earlier decisions that changed.
+
+        Columns: shard, id, code and witness before and after. A crawl that is in already changes
+        nothing; UsageError when some of its shards are in another.
+        """
+        name = writer.finish()
+        target = self.folder / "runs" / name
+        known = {s: r.folder.name for r in self.runs for s in r.shards}
+        if target.is_dir():
+            discard(writer.folder)
+        elif again := [s for s in writer.shards if s in known]:
+            discard(writer.folder)
+            msg = f"shard {again[0]} is in run {known[again[0]]} of the index already"
+            raise UsageError(msg)
+        else:
+            writer.folder.rename(target)
+        if name in self.about["runs"]:
+            return changed_decisions(self.decisions(), self.decisions(), set())
+        return self._decide([*self.about["runs"], name])
+
+    def register(self, name: str) -> None:
+        """Take a run in without deciding: enough for queries."""
+        self._save([*self.about["runs"], name], self.about["generation"])
+
+    def drop(self, ids: set[bytes]) -> int:
+        """Take documents out of every run (their sets, ids, keys), and decide anew; how many."""
+        names, gone = [], 0
+        for run in self.runs:
+            rows = run.documents
+            raw = np.stack([rows["high"], rows["low"]], axis=1).astype(">u8").tobytes()
+            keep = np.array([raw[i : i + 16] not in ids for i in range(0, len(raw), 16)], bool)
+            if keep.all():
+                names.append(run.folder.name)
+                continue
+            gone += int((~keep).sum())
+            names.append(_without(run, keep, self.writer()))
+        if gone:
+            old = [r.folder for r in self.runs if r.folder.name not in names]
+            self._decide(names)
+            for folder in old:
+                discard(folder)
+        return gone
+
+    def decisions(self) -> pa.Table:
+        """DECISIONS of the newest generation; `row` is the ordinal in the run."""
+        path = self.folder / "decisions" / f"{self.about['generation']:06d}.parquet"
+        return pq.read_table(path) if path.is_file() else DECISIONS.empty_table()
+
+    def _decide(self, names: list[str]) -> pa.Table:
+        before, generation = self.decisions(), self.about["generation"]
+        earlier = {h for r in self.runs for h in r.shard_hashes.tolist()}
+        old, old_starts = self._pairs(), self.starts
+        old_names = list(self.about["runs"])
+        self.about["runs"] = names
+        self.runs = [IndexRun.open(self.folder / "runs" / n) for n in names]
+        self.starts = np.cumsum([0, *(r.count for r in self.runs)])
+        old = moved(old, old_names, old_starts, names, self.starts)
+        pairs = self._verified(self._candidates(), old)
+        made = Clusters(exemplars=self.stage.exemplars).gather(self._edges(pairs), _no_texts)
+        after = made.sort_by([("shard", "ascending"), ("id", "ascending")])
+        changed = changed_decisions(before, after, earlier)
+        for folder in ("pairs", "decisions", "changed"):
+            (self.folder / folder).mkdir(exist_ok=True)
+        number = f"{generation + 1:06d}"
+        pairs.tofile(self.folder / "pairs" / f"{number}.bin")
+        pq.write_table(after, self.folder / "decisions" / f"{number}.parquet", compression="zstd")
+        pq.write_table(changed, self.folder / "changed" / f"{number}.parquet", compression="zstd")
+        self._save(names, generation + 1)
+        for path in (self.folder / "pairs").glob("*.bin"):
+            if path.stem != number:
+                path.unlink()
+        return changed
+
+    def _pairs(self) -> np.ndarray:
+        path = self.folder / "pairs" / f"{self.about['generation']:06d}.bin"
+        return np.fromfile(path, PAIR) if path.is_file() else np.empty(0, PAIR)
+
+    def _candidates(self) -> np.ndarray:
+        """Pairs over all runs, uint64[n, 2] of ordinals in the index, each once, ascending."""
+        total = sum(len(r.keys) for r in self.runs)
+        parts = max(1, -(-total // ROWS))
+        edges = [(p << 64) // parts for p in range(parts)]
+        bounds = [
+            np.append(np.searchsorted(r.keys, np.array(edges, np.uint64)), len(r.keys))
+            for r in self.runs
+        ]
+        step = Candidates(group_cap=self.stage.group_cap, hot_cap=self.stage.hot_cap)
+        found = [np.empty((0, 2), np.uint64)]
+        for part in range(parts):
+            rows = [self._rows(r, *bounds[i][part : part + 2]) for i, r in enumerate(self.runs)]
+            made = step.gather(pa.concat_tables(rows), _no_texts)
+            found.append(self._places(nodes(made, "a_"), nodes(made, "b_")))
+        return np.unique(np.concatenate(found), axis=0)
+
+    def _rows(self, run: IndexRun, low: int, high: int) -> pa.Table:
+        owners = np.asarray(run.owners[low:high])
+        columns = {
+            "partition": pa.array(np.asarray(run.keys[low:high])),
+            "next": pa.array(np.asarray(run.nexts[low:high])),
+        }
+        return pa.table(columns | run.nodes(owners).columns())
+
+    def _places(self, a: Nodes, b: Nodes) -> np.ndarray:
+        """Ordinals in the index of both sides, in representative order."""
+        starts: dict[int, int] = {}
+        for number, run in enumerate(self.runs):
+            starts |= dict.fromkeys(run.shard_hashes.tolist(), int(self.starts[number]))
+        keys = np.array(sorted(starts), np.uint64)
+        values = np.array([starts[k] for k in keys.tolist()], np.uint64)
+        both = [values[np.searchsorted(keys, n.shard)] + n.row for n in (a, b)] if len(keys) else []
+        return np.stack(both, axis=1) if both else np.empty((0, 2), np.uint64)
+
+    def _verified(self, wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """PAIR of each wanted pair; those that are known are not compared again."""
+        pairs = np.zeros(len(wanted), PAIR)
+        pairs["a"], pairs["b"] = wanted[:, 0], wanted[:, 1]
+        at = find_pairs(known, wanted)
+        have = at >= 0
+        for name in ("shared", "either"):
+            pairs[name][have] = known[name][at[have]]
+        new = np.flatnonzero(~have)
+        for start in range(0, len(new), CHUNK):
+            some = new[start : start + CHUNK]
+            need, local = np.unique(wanted[some], return_inverse=True)
+            local = local.reshape(-1, 2)
+            values, offsets = self._sets(need)
+            shared, either = np.zeros(len(some), np.int64), np.zeros(len(some), np.int64)
+            first, second = np.ascontiguousarray(local[:, 0]), np.ascontiguousarray(local[:, 1])
+            kernels.intersections(values, offsets[:-1], offsets[1:], first, second, shared, either)
+            pairs["shared"][some], pairs["either"][some] = shared, either
+        return pairs
+
+    def _sets(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sets of documents by ordinal in the index: (values, offsets)."""
+        pieces = []
+        for place in places.tolist():
+            number = int(np.searchsorted(self.starts, place, side="right")) - 1
+            run, local = self.runs[number], int(place - self.starts[number])
+            pieces.append(run.sets[int(run.ends[local]) : int(run.ends[local + 1])])
+        offsets = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum([len(p) for p in pieces], out=offsets[1:])
+        return np.concatenate(pieces) if pieces else np.empty(0, np.uint64), offsets
+
+    def _edges(self, pairs: np.ndarray) -> pa.Table:
+        limit = Fraction(self.stage.threshold)
+        shared, either = pairs["shared"].astype(np.int64), pairs["either"].astype(np.int64)
+        close = (shared * limit.denominator >= limit.numerator * either) & (either > 0)
+        pairs = pairs[close]
+        columns = self._nodes(pairs["a"]).columns("a_") | self._nodes(pairs["b"]).columns("b_")
+        columns["shared"] = pa.array(pairs["shared"].astype(np.uint32))
+        columns["either"] = pa.array(pairs["either"].astype(np.uint32))
+        return pa.table(columns)
+
+    def _nodes(self, places: np.ndarray) -> Nodes:
+        number = np.searchsorted(self.starts, places, side="right") - 1
+        parts = [np.flatnonzero(number == n) for n in range(len(self.runs))]
+        empty = np.zeros(0, np.int64)
+        each = [
+            r.nodes((places[p] - np.uint64(self.starts[n])).astype(np.int64))
+            for n, (r, p) in enumerate(zip(self.runs, parts, strict=True))
+        ]
+        order = np.argsort(np.concatenate([*parts, empty]), kind="stable")
+        return Nodes(*(np.concatenate(values)[order] for values in zip(*each, strict=True)))
+
+    def query(self, text: str) -> list[Match]:
+        """Documents whose exact Jaccard with `text` reaches the threshold, the nearest first."""
+        (found,) = self.query_texts(pa.array([text], pa.large_string()))
+        return found
+
+    def query_texts(self, texts: pa.LargeStringArray) -> Iterator[list[Match]]:
+        """The same for each of many texts."""
+        keys = self.stage.survey.measure(pa.record_batch({"text": texts})).scores["bands"]
+        values, starts, ends = shingle_sets(texts, self.stage.ngram, self.stage.char_ngram)
+        limit = Fraction(self.stage.threshold)
+        for row in range(len(texts)):
+            mine = values[starts[row] : ends[row]]
+            found = []
+            if len(mine):
+                for number, run in enumerate(self.runs):
+                    near = self._near(run, keys[row])
+                    for local, shared, either in _compared(run, near, mine):
+                        if shared * limit.denominator >= limit.numerator * either:
+                            found.append((shared, either, number, local))
+            found.sort(key=lambda f: (-Fraction(f[0], f[1]), f[2], f[3]))
+            yield [self._match(*f) for f in found]
+
+    def _near(self, run: IndexRun, keys: np.ndarray) -> np.ndarray:
+        """Documents of a run that share a band, ascending."""
+        low = np.searchsorted(run.keys, keys)
+        high = np.searchsorted(run.keys, keys, side="right")
+        pieces = [run.owners[a : min(b, a + MOST)] for a, b in zip(low, high, strict=True)]
+        return np.unique(np.concatenate(pieces))
+
+    def _match(self, shared: int, either: int, number: int, local: int) -> Match:
+        run = self.runs[number]
+        row = run.documents[local]
+        id_ = f"{int(row['high']):016x}{int(row['low']):016x}"
+        return Match(run.shards[int(row["shard"])], id_, shared, either, run.folder.name)
+
+
+def _compared(run: IndexRun, near: np.ndarray, mine: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """(document, shared, either) of one set with those of a run."""
+    pieces = [run.sets[int(run.ends[d]) : int(run.ends[d + 1])] for d in near.tolist()]
+    offsets = np.zeros(len(pieces) + 2, np.int64)
+    np.cumsum([len(mine), *(len(p) for p in pieces)], out=offsets[1:])
+    values = np.concatenate([mine, *pieces])
+    size = len(pieces)
+    shared, either = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    first, second = np.zeros(size, np.int64), np.arange(1, size + 1)
+    kernels.intersections(values, offsets[:-1], offsets[1:], first, second, shared, either)
+    return zip(near.tolist(), shared.tolist(), either.tolist(), strict=True)
+
+
+def _without(run: IndexRun, keep: np.ndarray, writer: RunWriter) -> str:
+    """A run again, without some documents."""
+    keys = np.empty((run.count, writer.bands), np.uint64)
+    order = np.argsort(run.owners, kind="stable")  # documents together, their keys ascending
+    keys[:] = np.asarray(run.keys)[order].reshape(run.count, writer.bands)
+    nexts = np.asarray(run.nexts)[order].reshape(run.count, writer.bands)
+    keys = _cycle(keys, nexts)
+    for number, shard in enumerate(run.shards):
+        mine = np.flatnonzero(keep & (run.documents["shard"] == number))
+        if not len(mine):
+            continue
+        found = run.nodes(mine)._replace(row=run.documents["row"][mine])
+        pieces = [run.sets[int(run.ends[d]) : int(run.ends[d + 1])] for d in mine.tolist()]
+        offsets = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum([len(p) for p in pieces], out=offsets[1:])
+        writer.add(shard, found, keys[mine], (np.concatenate(pieces), offsets))
+    name = writer.finish()
+    writer.folder.rename(writer.folder.parent / name)
+    return name
+
+
+def _cycle(keys: np.ndarray, nexts: np.ndarray) -> np.ndarray:
+    """Keys of each document in an order of bands: each is followed by its next, from the least.
+
+    Which band a key is of is not stored, and only the cyclic order bears on anything.
+    """
+    out = np.empty_like(keys)
+    rows = np.arange(len(keys))
+    at = np.zeros(len(keys), np.int64)
+    for band in range(keys.shape[1]):
+        out[:, band] = keys[rows, at]
+        at = np.argmax(keys == nexts[rows, at][:, None], axis=1)
+    return out
+
+
+def _no_texts(*_: np.ndarray) -> pa.LargeStringArray:
+    msg = "these rounds read no texts"
+    raise StopError(msg)

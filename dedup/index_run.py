@@ -1,0 +1,245 @@
+"""One immutable run of an index: the documents of a crawl, sorted by band key.
+
+    documents.bin  DOCUMENT[n]         what the representative order needs, ids, shards
+    keys.bin       uint64[n * bands]   band keys, ascending
+    owners.bin     uint32[n * bands]   the document of each
+    nexts.bin      uint64[n * bands]   its key in the band after, by which hot groups split
+    sets.bin       uint64[...]         shingle sets, document after document
+    ends.bin       int64[n + 1]        where each begins and ends
+    run.json       settings, shards, sizes and digests of the files; written last
+
+640 bytes a document and 8 a shingle. All are mapped, so a query touches a few pages of each and an
+index of any size opens at once. A run is named after its contents: two builds of one crawl agree.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ..documents.errors import DamagedError, FormatError
+from ..documents.fingerprint import canonical, digest, file_digest
+from ..documents.identity import shard_hash
+from .rank import Nodes
+
+FORMAT = 1
+DOCUMENT = np.dtype(
+    [
+        ("high", "<u8"), ("low", "<u8"), ("shard", "<u4"), ("size", "<u4"), ("quality", "<i4"),
+        ("priority", "<u2"), ("row", "<u4"),
+    ]
+)  # fmt: skip
+FILES = {
+    "documents": DOCUMENT,
+    "keys": np.dtype("<u8"),
+    "owners": np.dtype("<u4"),
+    "nexts": np.dtype("<u8"),
+    "sets": np.dtype("<u8"),
+    "ends": np.dtype("<i8"),
+}
+SORTED = 256 << 20  # bytes of rows sorted at a time
+
+
+class RunWriter:
+    """Takes documents in any number of pieces; `finish` sorts and names the run."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], bands: int) -> None:
+        self.folder = folder
+        self.settings = dict(settings)
+        self.bands = bands
+        self.shards: list[str] = []
+        self.count = 0
+        self._end = 0
+        folder.mkdir(parents=True)
+        self._open = {
+            name: (folder / f"{name}.bin").open("wb") for name in ("documents", "sets", "ends")
+        }
+        self._open["bands"] = (folder / "bands.tmp").open("wb")
+        self._open["ends"].write(np.zeros(1, "<i8").tobytes())
+
+    def add(self, shard: str, found: Nodes, keys: np.ndarray, sets: tuple[Any, Any]) -> None:
+        """Documents of one shard: keys uint64[n, bands], sets as (values, offsets int64[n + 1])."""
+        if not self.shards or self.shards[-1] != shard:
+            self.shards.append(shard)
+        values, offsets = sets
+        rows = np.empty(len(found.high), DOCUMENT)
+        rows["shard"] = len(self.shards) - 1
+        for name in ("high", "low", "size", "quality", "priority", "row"):
+            rows[name] = getattr(found, name)
+        self._open["documents"].write(rows.tobytes())
+        self._open["bands"].write(np.ascontiguousarray(keys, "<u8").tobytes())
+        part = values[offsets[0] : offsets[-1]]
+        self._open["sets"].write(np.ascontiguousarray(part, "<u8").tobytes())
+        ends = offsets[1:] - offsets[0] + self._end
+        self._open["ends"].write(ends.astype("<i8").tobytes())
+        self._end += int(offsets[-1] - offsets[0])
+        self.count += len(rows)
+
+    def finish(self) -> str:
+        """Sort, describe and return the name of the run."""
+        for file in self._open.values():
+            file.close()
+        self._sort()
+        (self.folder / "bands.tmp").unlink()
+        files = {}
+        for name in FILES:
+            path = self.folder / f"{name}.bin"
+            files[name] = [path.stat().st_size, file_digest(path)]
+        body = {
+            "format": FORMAT,
+            "settings": self.settings,
+            "bands": self.bands,
+            "documents": self.count,
+            "shards": self.shards,
+            "files": files,
+        }
+        (self.folder / "run.json").write_bytes(canonical(body))
+        return digest(body)[:16]
+
+    def _sort(self) -> None:
+        total = self.count * self.bands
+        with (
+            (self.folder / "keys.bin").open("wb") as keys,
+            (self.folder / "owners.bin").open("wb") as owners,
+            (self.folder / "nexts.bin").open("wb") as nexts,
+        ):
+            if not total:
+                return
+            raw = np.memmap(self.folder / "bands.tmp", "<u8", "r", shape=(self.count, self.bands))
+            parts = max(1, -(-total * 48 // SORTED))
+            edges = [(p << 64) // parts for p in range(parts)] + [1 << 64]
+            for low, high in pairwise(edges):
+                self._sort_part(raw, low, high, (keys, owners, nexts))
+
+    def _sort_part(
+        self, raw: np.ndarray, low: int, high: int, files: tuple[IO[bytes], IO[bytes], IO[bytes]]
+    ) -> None:
+        found, owner, after = [], [], []
+        step = max(1, SORTED // (8 * self.bands))
+        for start in range(0, self.count, step):
+            part = np.asarray(raw[start : start + step])
+            inside = (part >= np.uint64(low)) & (part <= np.uint64(high - 1))
+            row, band = np.nonzero(inside)
+            found.append(part[row, band])
+            owner.append((row + start).astype(np.uint32))
+            after.append(part[row, (band + 1) % self.bands])
+        key, who, following = map(np.concatenate, (found, owner, after))
+        order = np.lexsort((who, key))
+        for file, values in zip(files, (key, who, following), strict=True):
+            file.write(np.ascontiguousarray(values[order]).tobytes())
+
+
+@dataclass(frozen=True)
+class IndexRun:
+    """An open run; arrays are mapped at first use."""
+
+    folder: Path
+    about: Mapping[str, Any]
+
+    @staticmethod
+    def open(folder: Path) -> IndexRun:
+        """Check that the run is whole by sizes; DamagedError names it and what is wrong."""
+        mend = f"remove {folder.name} and give `gristmill dedup index` its crawl again"
+        try:
+            about = json.loads((folder / "run.json").read_bytes())
+        except (OSError, ValueError) as error:
+            msg = f"run {folder.name} of the index has no run.json that can be read; {mend}"
+            raise DamagedError(msg) from error
+        if about.get("format") != FORMAT:
+            msg = f"{folder}/run.json: format {about.get('format')}, this version reads {FORMAT}"
+            raise FormatError(msg)
+        for name, (size, _) in about["files"].items():
+            path = folder / f"{name}.bin"
+            found = path.stat().st_size if path.is_file() else -1
+            if found != size:
+                what = "is missing" if found < 0 else f"has {found} bytes, expected {size}"
+                msg = f"run {folder.name} of the index: {name}.bin {what}; {mend}"
+                raise DamagedError(msg)
+        return IndexRun(folder, about)
+
+    def check(self) -> None:
+        """Hash every file again; DamagedError names what differs."""
+        for name, (_, expected) in self.about["files"].items():
+            if file_digest(self.folder / f"{name}.bin") != expected:
+                msg = (
+                    f"run {self.folder.name} of the index: {name}.bin is not what run.json says; "
+                    "remove the run and give `gristmill dedup index` its crawl again"
+                )
+                raise DamagedError(msg)
+
+    @property
+    def count(self) -> int:
+        """Documents."""
+        return int(self.about["documents"])
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Names of its shards."""
+        return list(self.about["shards"])
+
+    def _map(self, name: str) -> np.ndarray:
+        path = self.folder / f"{name}.bin"
+        if not path.stat().st_size:
+            return np.empty(0, FILES[name])
+        return np.memmap(path, FILES[name], "r")
+
+    @cached_property
+    def documents(self) -> np.ndarray:
+        """DOCUMENT[n]."""
+        return self._map("documents")
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """uint64[n * bands], ascending."""
+        return self._map("keys")
+
+    @cached_property
+    def owners(self) -> np.ndarray:
+        """uint32[n * bands]."""
+        return self._map("owners")
+
+    @cached_property
+    def nexts(self) -> np.ndarray:
+        """uint64[n * bands]."""
+        return self._map("nexts")
+
+    @cached_property
+    def sets(self) -> np.ndarray:
+        """uint64 shingles."""
+        return self._map("sets")
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """int64[n + 1]."""
+        return self._map("ends")
+
+    @cached_property
+    def shard_hashes(self) -> np.ndarray:
+        """uint64 of each shard."""
+        return np.array([shard_hash(s) for s in self.shards], np.uint64)
+
+    def nodes(self, which: np.ndarray) -> Nodes:
+        """Documents by ordinal; `row` is the ordinal, by which the index finds them again."""
+        rows = self.documents[which]
+        return Nodes(
+            shard=self.shard_hashes[rows["shard"]],
+            high=rows["high"].astype(np.uint64),
+            low=rows["low"].astype(np.uint64),
+            row=np.asarray(which, np.uint32),
+            priority=rows["priority"].astype(np.uint16),
+            quality=rows["quality"].astype(np.int32),
+            size=rows["size"].astype(np.uint32),
+        )
+
+
+def discard(folder: Path) -> None:
+    """Remove a run, or what a killed build left."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,259 @@
+"""Take-downs: documents out of everything that a run keeps of them.
+
+    lists -> ids -> near duplicates by policy -> removals.json -> plans masked -> the run made again
+
+The read step leaves the documents out (booked `taken_down`, without a URL), so that documents,
+stored scores and evidence, exchange, corpus and tokens are made again without them: only the shards
+that held one are read, and a duplicate that had gone for the sake of a removed one takes its place.
+Plans are masked first (`mixing.removal`): a trainer on an old plan goes on with the same positions.
+What a trainer has open stays open until it starts again from its checkpoint.
+
+Ids are hashes of content: a document that comes again, in whatever shard, stays out.
+`removals.json` keeps ids alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..dedup import ExactDuplicates, NearDuplicates
+from ..dedup.urls import plain_urls
+from ..documents.errors import UsageError, did_you_mean
+from ..documents.fingerprint import canonical, digest
+from ..documents.identity import shard_hash
+from .driver import complete
+from .run import REMOVALS, Run, put
+
+if TYPE_CHECKING:
+    from .executors import Executor
+
+POLICIES = {
+    "none": "only what the lists name",
+    "proven": "also what a decision joins to one of them, so of Jaccard at the threshold or above",
+    "cluster": "also all of their clusters",
+}
+FORMAT = 1
+Found = dict[str, set[bytes]]  # shard -> ids
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to take down: ids (hex, or their beginnings of 6 or more digits), URLs, hosts."""
+
+    ids: frozenset[str] = frozenset()
+    urls: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()  # their sub-domains too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How: the policy on near duplicates, steps of each plan behind the trainer, an index."""
+
+    near: str = "proven"
+    served: int = 0
+    index: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.near not in POLICIES:
+            msg = f"--near {self.near}: no such policy{did_you_mean(self.near, POLICIES)}"
+            raise UsageError(msg)
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What a removal came to."""
+
+    named: int = 0  # documents that the lists name
+    near: int = 0  # and near duplicates of them
+    unknown: list[str] = field(default_factory=list)  # entries that name no document
+    plans: dict[str, Any] = field(default_factory=dict)
+    index: int | None = None  # documents taken out of an index
+
+
+def read_lists(ids: Path | None, urls: Path | None, hosts: Path | None) -> Wanted:
+    """The lists, one entry a line; blank lines and lines that begin with # are passed over."""
+    given = {"ids": ids, "urls": urls, "hosts": hosts}
+    if not any(given.values()):
+        msg = "remove: nothing to remove; state --ids, --urls or --hosts FILE"
+        raise UsageError(msg)
+    found = {}
+    for name, path in given.items():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path else []
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"--{name} {path}: cannot be read as a list: {error}"
+            raise UsageError(msg) from error
+        entries = (line.strip() for line in lines)
+        found[name] = frozenset(e for e in entries if e and not e.startswith("#"))
+    wanted = Wanted(**found)
+    for entry in sorted(wanted.ids):
+        if len(entry) != 32 or set(entry.lower()) - set("0123456789abcdef"):
+            msg = (
+                f"--ids: {entry!r} is no id; expected 32 hex digits, as `gristmill why` shows them"
+            )
+            raise UsageError(msg)
+    return wanted
+
+
+def remove(
+    run: Run,
+    wanted: Wanted,
+    asked: Asked,
+    *,
+    executor: Executor,
+    say: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Take documents down, and make the run again without them."""
+    report = Report()
+    found, matched = _matching(run, wanted)
+    report.unknown = sorted((wanted.ids | wanted.urls | wanted.hosts) - matched)
+    report.named = _size(found)
+    if asked.near != "none":
+        _join_near(run, found, whole=asked.near == "cluster")
+    report.near = _size(found) - report.named
+    if found:
+        _mask_plans(run, found, asked.served, report)
+        known = {s: set(ids) for s, ids in run.removals.items()}
+        for shard, ids in found.items():
+            known.setdefault(shard, set()).update(ids)
+        body = {s: sorted(i.hex() for i in ids) for s, ids in sorted(known.items())}
+        put(run.store, REMOVALS, canonical({"format": FORMAT, "shards": body}))
+        complete(Run(run.store.root), executor, say)
+    if asked.index is not None:
+        from ..dedup.index import Index
+
+        report.index = Index.open(asked.index).drop({i for ids in found.values() for i in ids})
+    return report
+
+
+def _size(found: Found) -> int:
+    return sum(map(len, found.values()))
+
+
+def _matching(run: Run, wanted: Wanted) -> tuple[Found, set[str]]:
+    """Documents that the lists name, and the entries that named any."""
+    ids = {bytes.fromhex(i): i for i in wanted.ids}
+    urls = dict(zip(_plain(wanted.urls), sorted(wanted.urls), strict=True))
+    hosts = {h.lower().strip("."): h for h in wanted.hosts}
+    found: Found = {}
+    matched: set[str] = set()
+    for shard in run.shards:
+        path = run.store.path(f"documents/{shard}.parquet")
+        file = pq.ParquetFile(path)
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=["id", "url", "host"])
+            hits = np.zeros(table.num_rows, bool)
+            for column, known in (
+                (table.column("id"), ids),
+                (plain_urls(table.column("url").combine_chunks()), urls),
+            ):
+                if known:
+                    values = pa.array(list(known), column.type)
+                    at = pc.index_in(column, value_set=values)
+                    hits |= at.is_valid().to_numpy(zero_copy_only=False)
+                    names = list(known.values())
+                    matched |= {names[i] for i in pc.unique(at.drop_null()).to_pylist()}
+            if hosts:
+                hits |= _of_hosts(table.column("host"), hosts, matched)
+            if hits.any():
+                rows = table.column("id").filter(pa.array(hits)).to_pylist()
+                found.setdefault(shard, set()).update(rows)
+    return found, matched
+
+
+def _plain(urls: Iterable[str]) -> list[str]:
+    return list(plain_urls(pa.array(sorted(urls), pa.string())).to_pylist())
+
+
+def _of_hosts(column: pa.ChunkedArray, hosts: dict[str, str], matched: set[str]) -> np.ndarray:
+    coded = column.combine_chunks().fill_null("").dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    good = []
+    for name in coded.dictionary.to_pylist():
+        labels = name.split(".")
+        ends = [".".join(labels[i:]) for i in range(len(labels))]
+        named = [hosts[e] for e in ends if e in hosts]
+        matched.update(named)
+        good.append(bool(named))
+    return np.array(good, bool)[coded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _join_near(run: Run, found: Found, *, whole: bool) -> None:
+    """Add duplicates of what was found, by the decisions of every duplicate stage."""
+    names = {shard_hash(s): s for s in run.shards}
+    named = {(shard_hash(s), i) for s, ids in found.items() for i in ids}
+    for which in run.passes:
+        use = which.surveys
+        if use is None or not isinstance(use.stage, (ExactDuplicates, NearDuplicates)):
+            continue
+        files = sorted({run.decisions(use, s) for s in run.covered(use)})
+        columns = ["shard", "id", "witness_shard", "witness_id", "cluster"]
+        rows = [
+            r for f in files for r in pq.read_table(run.store.path(f), columns=columns).to_pylist()
+        ]
+        if whole:
+            clusters = {r["cluster"] for r in rows if (r["shard"], r["id"]) in named}
+            named |= {(r["shard"], r["id"]) for r in rows if r["cluster"] in clusters}
+            continue
+        more = set()
+        for row in rows:
+            one, other = (row["shard"], row["id"]), (row["witness_shard"], row["witness_id"])
+            if row["witness_id"] is not None and (one in named or other in named):
+                more |= {one, other}
+        named |= more
+    for shard, id_ in named:
+        found.setdefault(names[shard], set()).add(id_)
+
+
+def _mask_plans(run: Run, found: Found, served: int, report: Report) -> None:
+    """Mask the documents in every plan, and say which steps have seen them."""
+    from ..mixing import Plan, steps_of_document
+    from ..mixing.feed import REMOVED, read_removed
+    from ..mixing.removal import mask_plan
+
+    for folder in sorted(p.parent for p in run.store.path("plans").glob("*/plan.json")):
+        plan = Plan.open(folder)
+        own = read_removed(folder) is not None
+        tokens = folder / "tokens" if own else run.store.path("tokens")
+        gone: dict[str, set[int]] = {}
+        seen: dict[str, list[int]] = {}
+        masked = 0
+        for shard, ids in found.items():
+            if shard not in plan.shards:
+                continue
+            raw = np.load(tokens / f"{shard}.ids.npy")
+            for ordinal in np.flatnonzero([bytes(r) in ids for r in raw]).tolist():
+                gone.setdefault(shard, set()).add(ordinal)
+                steps = steps_of_document(plan, shard, ordinal)
+                masked += len({s.position for s in steps if s.step >= served})
+                if behind := sorted({s.step for s in steps if s.step < served}):
+                    seen[bytes(raw[ordinal]).hex()] = behind
+        if gone:
+            with run.store.scratch("plans/masking") as out:
+                mask_plan(folder, tokens, list(plan.shards), gone, out)
+                files = sorted(p for p in out.rglob("*") if p.is_file())
+                for file in sorted(files, key=lambda p: p.name == REMOVED):
+                    _commit(run, file, f"plans/{folder.name}/{file.relative_to(out)}")
+        told = {"documents": sum(map(len, gone.values())), "positions_masked": masked}
+        report.plans[plan.id] = told | {"served": served, "steps_that_saw": seen}
+
+
+def _commit(run: Run, file: Path, name: str) -> None:
+    with run.store.writing(name) as temporary:
+        file.replace(temporary)
+        run.store.commit(temporary, name, inputs={}, fingerprint=digest(["removal", FORMAT]))
+
+
+def told(report: Report) -> str:
+    """The report as JSON."""
+    return json.dumps(report.__dict__, indent=2)

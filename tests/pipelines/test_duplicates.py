@@ -1,0 +1,139 @@
+"""Duplicate stages in a run: caps, clusters that a later stage wipes out, damaged exchange."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from gristmill.documents.errors import StopError
+from gristmill.ledger.writer import connect
+from gristmill.pipelines.driver import run_recipe
+from gristmill.pipelines.run import open_run
+from gristmill.pipelines.tasks import perform
+from gristmill.pipelines.verify import verify_folder
+from gristmill.pipelines.why import why
+
+RECIPE = """
+name: dup
+root: data
+partitions: 3
+sources:
+  a: {paths: [a.jsonl], converter: plain, removal_cap: CAP}
+  b: {paths: [b.jsonl], converter: plain, removal_cap: CAP}
+shared: [exact_duplicates, near_duplicates, {gopher_quality: {min_words: 50}}]
+"""
+
+
+class Inline:
+    """Does tasks in this process and counts them."""
+
+    def __init__(self):
+        self.made = []
+
+    def run(self, run_dir, step, keys, *, progress):
+        for key in keys:
+            perform(str(run_dir), step, key)
+            self.made.append((step, key))
+        return []
+
+    def close(self):
+        pass
+
+
+def text(seed, words):
+    """Prose enough for Gopher's rules but for its length."""
+    draw = random.Random(seed)
+    return " ".join(
+        draw.choice(["the", "of", "and", "that", "with"]) + f" w{draw.randrange(9**5)}x"
+        for _ in range(words // 2)
+    )
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Two sources: near copies of a short text (dropped later), copies of a long one."""
+    data = tmp_path / "data"
+    data.mkdir()
+    short, long = text("short", 40), text("long", 120)
+    sources = {
+        "a": [short, long, text("own a", 100)],
+        "b": [short + " more", long, long + " end", text("own b", 100)],
+    }
+    for name, texts in sources.items():
+        lines = [
+            json.dumps({"text": t, "url": f"http://{name}.example/{i}"})
+            for i, t in enumerate(texts)
+        ]
+        (data / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+
+    def run(cap="1"):
+        (tmp_path / "dup.yaml").write_text(RECIPE.replace("CAP", cap))
+        executor = Inline()
+        run_recipe(tmp_path / "dup.yaml", tmp_path / "run", executor=executor, say=lambda _: None)
+        return executor.made
+
+    run.out = tmp_path / "run"
+    return run
+
+
+def test_cluster_whose_kept_document_is_dropped_later_stands_in_the_books(made):
+    made()
+    con = connect(made.out / "ledger.duckdb", read_only=True)
+    rows = con.execute("SELECT * FROM gone_clusters").fetchall()
+    con.close()
+    assert [(r[0], r[2], r[3], r[4]) for r in rows] == [("near_duplicates", 2, 1, "gopher_quality")]
+    assert "none left" in (made.out / "report.html").read_text()
+    (told,) = why(open_run(made.out), "http://b.example/0")["documents"]
+    near = told["passes"][-1]["stages"][0]
+    assert near["verdict"] == "near_duplicate"
+    assert near["evidence"]["witness_now"] == "dropped by gopher_quality"
+    (other,) = why(open_run(made.out), "http://b.example/2")["documents"]
+    assert other["passes"][-1]["stages"][0]["evidence"]["witness_now"] == "kept"
+    assert verify_folder(made.out) == []
+
+
+def test_removal_cap_stops_the_run_and_names_the_source(made):
+    with pytest.raises(StopError, match=r"would remove 1 of 4 documents of source 'b'; .* 0.2"):
+        made("0.2")
+    with pytest.raises(StopError, match=r"near_duplicates would remove 2 of 3 .* is 0.5"):
+        made("0.5")
+    assert made("0.7")  # goes on from there
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("exchange/near_duplicates/0/{a}.arrow", {"scatter-near_duplicates"}),
+        ("exchange/near_duplicates/1/0001.arrow", {"round-near_duplicates-candidates"}),
+        ("exchange/near_duplicates/1-wanted/0000.arrow", {"wanted-near_duplicates-verify"}),
+        ("exchange/near_duplicates/1-fetched/{a}.arrow", {"fetch-near_duplicates-verify"}),
+        ("exchange/near_duplicates/3/all.arrow", {"round-near_duplicates-components"}),
+    ],
+)
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_damaged_run_of_the_exchange_alone_is_made_again(made, name, steps, damage):
+    made()
+    shard = next(s for s in open_run(made.out).shards if s.startswith("a-"))
+    path = made.out / name.format(a=shard)
+    content = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-8])
+    again = made()
+    assert {step for step, _ in again} == steps
+    assert len(again) == 1
+    assert path.read_bytes() == content
+
+
+def test_flipped_bit_in_a_run_of_the_exchange_is_named_by_verify(made):
+    made()
+    path = made.out / "exchange" / "near_duplicates" / "1" / "0001.arrow"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert ["exchange/near_duplicates/1/0001.arrow" in str(p) for p in verify_folder(made.out)] == [
+        True
+    ]

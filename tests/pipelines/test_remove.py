@@ -1,0 +1,174 @@
+"""Take-downs reach everything that a run holds, and leave an old plan's order as it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gristmill.documents.errors import UsageError
+from gristmill.mixing import Plan, TokenFeed, steps_of_document
+from gristmill.pipelines.find import corpus_ordinal, find
+from gristmill.pipelines.remove import Asked, Wanted, read_lists, remove
+from gristmill.pipelines.run import open_run
+from gristmill.pipelines.tasks import perform
+from gristmill.pipelines.verify import verify_folder
+
+
+class Inline:
+    """Does tasks in this process and notes them."""
+
+    def __init__(self):
+        self.made = []
+
+    def run(self, run_dir, step, keys, *, progress):
+        for key in keys:
+            perform(str(run_dir), step, key)
+            self.made.append((step, key))
+        return []
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def copy(small_run, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(small_run, out)
+    return out
+
+
+def pairs(run):
+    """Near duplicates: (id of the removed, id of its witness, their shards)."""
+    names = {}
+    for path in (run / "decisions" / "near_duplicates").glob("*.parquet"):
+        for row in pq.read_table(path).to_pylist():
+            if row["witness_id"] is not None:
+                names[row["id"].hex()] = (row["witness_id"].hex(), row["witness_in"])
+    return names
+
+
+def kept(run, id_):
+    opened = open_run(run)
+    return [corpus_ordinal(opened, place) is not None for place in find(opened, id_)]
+
+
+def holds(run, needle):
+    """Files of the run (plans' ids aside) whose Parquet rows or bytes hold an id."""
+    return [
+        path.relative_to(run).as_posix()
+        for path in run.rglob("*")
+        if path.is_file()
+        and "plans" not in path.parts
+        and path.name != "removals.json"
+        and _inside(path, needle)
+    ]
+
+
+def _inside(path, needle):
+    if path.suffix != ".parquet":
+        return needle in path.read_bytes()
+    columns = pq.read_table(path).to_pydict().values()
+    values = (value for column in columns for value in column)
+    return any(v == needle or (isinstance(v, str) and needle.hex() in v) for v in values)
+
+
+def test_removed_document_is_nowhere_and_its_duplicate_takes_its_place(copy):
+    opened = open_run(copy)
+    old = Plan.open(next(p.parent for p in (copy / "plans").glob("*/plan.json")))
+    for removed, (witness, shard) in sorted(pairs(copy).items()):  # noqa: B007 - the last is used
+        (place,) = find(opened, witness)
+        seen = steps_of_document(old, shard, corpus_ordinal(opened, place))
+        if seen:
+            break
+    before = TokenFeed(old.folder, copy / "tokens")
+    samples = {p: before[p] for p in range(0, len(before), 3)}
+    at = sorted({s.position for s in seen})
+    touched = {p: before[p] for p in at}
+    executor = Inline()
+    report = remove(
+        opened, Wanted(ids=frozenset({witness})), Asked(near="none", served=1), executor=executor
+    )
+    assert (report.named, report.near, report.unknown) == (1, 0, [])
+    assert {key for step, key in executor.made if step == "read"} == {shard}  # no other is read
+    assert holds(copy, bytes.fromhex(witness)) == []
+    with pytest.raises(UsageError, match="no document"):
+        find(open_run(copy), witness)
+    assert any(kept(copy, removed))  # the next in the cluster
+    assert verify_folder(copy) == []
+    # the old plan: same positions, the document's tokens gone, everything else bit for bit
+    feed = TokenFeed(old.folder, copy / "tokens", verify="all")
+    told = report.plans[old.id]
+    assert told["documents"] == 1
+    assert told["positions_masked"] == len({s.position for s in seen if s.step >= 1})
+    assert told["steps_that_saw"] == ({witness: [0]} if any(s.step == 0 for s in seen) else {})
+    for position, sample in samples.items():
+        if position not in at:
+            for name, values in sample.items():
+                assert np.array_equal(feed[position][name], values), (position, name)
+    assert at
+    for position, sample in touched.items():
+        now = feed[position]
+        gone = (now["labels"] == -100) & (sample["labels"] != -100)
+        spans = [s.length for s in seen if s.position == position]
+        assert 0 < gone.sum() <= sum(spans)
+        same = now["input_ids"] == sample["input_ids"]
+        assert (~same).sum() <= sum(spans)
+        assert np.array_equal(now["cu_seqlens"], sample["cu_seqlens"])
+        assert np.array_equal(now["labels"][~gone], sample["labels"][~gone])
+
+
+def test_removed_by_url_and_host_with_proven_duplicates(copy):
+    removed, (witness, shard) = next(iter(sorted(pairs(copy).items())))
+    opened = open_run(copy)
+    (place,) = find(opened, witness)
+    table = pq.read_table(copy / f"documents/{shard}.parquet")
+    url = table["url"][place.row].as_py()
+    wanted = Wanted(urls=frozenset({url + "#here", "http://nowhere.example/"}))
+    report = remove(opened, wanted, Asked(), executor=Inline())
+    assert report.named >= 1
+    assert report.near >= 1
+    assert report.unknown == ["http://nowhere.example/"]
+    for id_ in (removed, witness):
+        assert holds(copy, bytes.fromhex(id_)) == []
+    host = table["host"][place.row].as_py()
+    report = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=Inline())
+    assert report.unknown == []
+    for path in (copy / "documents").glob("*.parquet"):
+        assert host not in pq.read_table(path)["host"].to_pylist()
+    assert verify_folder(copy) == []
+    again = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=Inline())
+    assert (again.named, again.unknown) == (0, [host])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("zz\n", "'zz' is no id; expected 32 hex digits"), (None, "cannot be read as a list")],
+)
+def test_lists_that_are_wrong_are_refused(tmp_path, text, message):
+    path = tmp_path / "ids"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read_lists(path, None, None)
+
+
+def test_lists_pass_over_blanks_and_comments(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("# ours\n\n a.example \n")
+    assert read_lists(None, None, path).hosts == frozenset({"a.example"})
+    with pytest.raises(UsageError, match="nothing to remove"):
+        read_lists(None, None, None)
+    with pytest.raises(UsageError, match="no such policy; did you mean 'proven'"):
+        Asked(near="prove")
+
+
+def test_removals_keep_ids_alone(copy):
+    witness = next(iter(pairs(copy).values()))[0]
+    remove(open_run(copy), Wanted(ids=frozenset({witness})), Asked(near="none"), executor=Inline())
+    body = json.loads((copy / "removals.json").read_bytes())
+    assert [i for ids in body["shards"].values() for i in ids] == [witness]
+    assert set(body) == {"format", "shards"}
