@@ -6,10 +6,12 @@ from .curve import candidate_probability, expected_recall
 from .exact import ExactDuplicates
 from .host_cap import HostCap
 from .near import NearDuplicates
+from .paragraphs import RepeatedParagraphs
 from .urls import UrlDuplicates
 
 GLOBAL_STAGES: dict[str, type] = {
-    stage.name: stage for stage in (ExactDuplicates, UrlDuplicates, NearDuplicates, HostCap)
+    stage.name: stage
+    for stage in (ExactDuplicates, UrlDuplicates, NearDuplicates, HostCap, RepeatedParagraphs)
 }
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "ExactDuplicates",
     "HostCap",
     "NearDuplicates",
+    "RepeatedParagraphs",
     "UrlDuplicates",
     "candidate_probability",
     "expected_recall",

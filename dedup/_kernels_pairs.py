@@ -1,4 +1,4 @@
-"""Kernels over sets of shingles, pairs of documents and clusters; integers only.
+"""Kernels over paragraphs, sets of shingles, pairs of documents, clusters; integers only.
 
 Plain-Python twins: tests/naive_dedup.py.
 """
@@ -133,3 +133,36 @@ def spare(root, exemplars, witness):
         if witness[i] != -1 and kept[root[i]] < exemplars:
             witness[i] = -1
             kept[root[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def paragraph_ends(data, offsets, blank, ends, counts):
+    """Where the paragraphs of each text end; returns how many there are.
+
+    A paragraph ends after `blank` or more line ends in a row (white space between them does not
+    count), or with its text: 1 gives lines, 2 what blank lines part. Paragraphs of a text cover it.
+    """
+    total = 0
+    for row in range(len(offsets) - 1):
+        begin = offsets[row]
+        end = offsets[row + 1]
+        lines = 0
+        content = False
+        mark = begin  # the byte after the last line end
+        first = total
+        for at in range(begin, end):
+            c = data[at]
+            if c == 10:
+                lines += 1
+                mark = at + 1
+            elif not (c == 32 or c == 9 or c == 13):  # noqa: PLR1714 - a set is slow in Numba
+                if content and lines >= blank:
+                    ends[total] = mark
+                    total += 1
+                content = True
+                lines = 0
+        if end > begin:
+            ends[total] = end
+            total += 1
+        counts[row] = total - first
+    return total

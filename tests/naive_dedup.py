@@ -147,6 +147,20 @@ def band_keys(text: bytes, ngram: int, char_ngram: int, k: int, bands: int) -> l
     return keys
 
 
+def paragraphs(text: bytes, blank: int) -> list[bytes]:
+    """Stretches that cover a text; each ends with `blank` or more line ends and what is between."""
+    if not text:
+        return []
+    gap = rb"(?:\n[ \t\r]*){%d,}" % blank
+    found, begin = [], 0
+    for match in re.finditer(gap, text):
+        end = match.start() + match.group().rindex(b"\n") + 1
+        if text[begin : match.start()].strip(b" \t\r\n") and match.end() < len(text):
+            found.append(text[begin:end])
+            begin = end
+    return [*found, text[begin:]]
+
+
 def components(nodes: int, edges: list[tuple[int, int]]) -> list[int]:
     """The least node of each node's component, by spreading until nothing changes."""
     root = list(range(nodes))

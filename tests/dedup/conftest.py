@@ -12,7 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gristmill.documents.exchange import DECISIONS, FetchingRound, JoiningRound, WholeRound
+from gristmill.documents.exchange import (
+    DECISIONS,
+    CuttingStage,
+    FetchingRound,
+    JoiningRound,
+    WholeRound,
+)
 from gristmill.documents.identity import shard_hash
 from gristmill.documents.stage import checked_measure, checked_verdict
 
@@ -81,6 +87,8 @@ class Corpus:
                 if values.ndim == 2:
                     column = pa.FixedSizeListArray.from_arrays(column, values.shape[1])
                 columns[score] = column
+            if isinstance(stage, CuttingStage):
+                columns["text"] = pa.array(texts, pa.large_string())
             yield pa.table(columns)
 
     def run(self, stage, partitions=1, rounds=None):
@@ -97,7 +105,7 @@ class Corpus:
                 tables = [step.gather(part, self.fetched_for(step, part)) for part in parts]
             made[step.name] = tables
         result = pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
-        assert result.schema == DECISIONS
+        assert result.schema == getattr(stage, "decided", DECISIONS)
         return result.sort_by([("shard", "ascending"), ("id", "ascending")])
 
     def _parts(self, tables, partitions):

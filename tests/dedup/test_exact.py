@@ -15,7 +15,13 @@ STAGE = ExactDuplicates()
 
 
 def test_global_stages_keep_the_contract():
-    names = {"exact_duplicates", "url_duplicates", "near_duplicates", "host_cap"}
+    names = {
+        "exact_duplicates",
+        "url_duplicates",
+        "near_duplicates",
+        "host_cap",
+        "repeated_paragraphs",
+    }
     assert set(GLOBAL_STAGES) == names
     for name, make in GLOBAL_STAGES.items():
         stage = make()
