@@ -24,7 +24,7 @@ from ..documents.errors import GristmillError, UsageError
 from ..documents.fingerprint import canonical, file_digest
 from ..ledger.balance import imbalances
 from ..ledger.writer import connect, fill
-from . import recount, witness
+from . import proof, recount, witness
 from .books import LEDGER, REPORT, books_digest, collect, current_plan
 from .run import FAILED, PLACE, RECIPE, Run
 from .steps import Step
@@ -308,6 +308,9 @@ def check_decisions(run: Run, bad: set[str]) -> Iterator[Problem]:
         applying = run.passes[number + 1].name
         found = witness.check_decisions(run, con, use, which.name, applying)
         yield from _told(found, f"decisions/{use.stage.name}")
+        if not any(n.startswith("documents/") for n in bad):
+            through = [p.name for p in run.passes[: number + 1]]
+            yield from _told(proof.check_texts(run, use, through), f"decisions/{use.stage.name}")
     con.close()
 
 

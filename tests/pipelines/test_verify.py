@@ -15,7 +15,7 @@ import pytest
 from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import canonical, digest, file_digest
 from gristmill.ledger.writer import connect
-from gristmill.pipelines import recount, witness
+from gristmill.pipelines import proof, recount, witness
 from gristmill.pipelines.run import Run, open_run
 from gristmill.pipelines.store import Store
 from gristmill.pipelines.verify import check_bytes, check_ledger, notes, verify, verify_folder
@@ -469,6 +469,23 @@ def test_decisions_of_a_run_prove_themselves(small_run):
         use = run.passes[number].surveys
         after, applying = run.passes[number].name, run.passes[number + 1].name
         assert list(witness.check_decisions(run, connect(), use, after, applying)) == []
+        assert list(proof.check_texts(run, use, [p.name for p in run.passes[: number + 1]])) == []
+
+
+def test_decision_with_another_jaccard_is_named_from_the_texts(copy):
+    """One shingle more of each: near enough still, and not what the texts say."""
+    table = pq.read_table(copy / DECISIONS)
+    columns = table.to_pydict()
+    i = removed(columns)
+    columns["shared"][i] += 1
+    columns["either"][i] += 1
+    pq.write_table(pa.Table.from_pydict(columns, schema=table.schema), copy / DECISIONS)
+    reseal(copy, DECISIONS)
+    run = open_run(copy)
+    through = [p.name for p in run.passes[:2]]
+    ((_, what),) = proof.check_texts(run, run.passes[1].surveys, through)
+    assert columns["id"][i].hex() in what
+    assert "its decision says" in what
 
 
 def test_ledger_that_differs_from_the_sidecars_is_named(copy):
