@@ -132,7 +132,7 @@ def test_removed_by_url_and_host_with_proven_duplicates(copy):
     wanted = Wanted(urls=frozenset({url + "#here", "http://nowhere.example/"}))
     report = remove(opened, wanted, Asked(), executor=Inline())
     assert report.named >= 1
-    assert report.near >= 1
+    assert report.named + report.near >= 2  # the duplicate, whether of this URL or another
     assert report.unknown == ["http://nowhere.example/"]
     for id_ in (removed, witness):
         assert holds(copy, bytes.fromhex(id_)) == []
