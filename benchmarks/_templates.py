@@ -196,22 +196,31 @@ def run_stage(stage, pages, *, shards=4):
     tables = []
     for name, s in hashes.items():
         rows = by_shard[s]
-        batch = batch_of([pages[i] for i in rows])
-        columns = {
-            "shard": pa.array(np.full(len(rows), name, np.uint64)),
-            "id": pa.array([i.to_bytes(16, "big") for i in rows], pa.binary(16)),
-            "row": pa.array(range(len(rows)), pa.uint32()),
-            "priority": pa.array([0] * len(rows), pa.uint16()),
-            "quality": pa.array([-1] * len(rows), pa.int32()),
-            "bytes": pa.array([len(pages[i].text.encode()) for i in rows], pa.uint32()),
-        }
-        scores = checked_measure(stage.survey, batch).scores
-        columns |= {k: pa.array(v) for k, v in scores.items()}
-        tables.append(stage.scatter(pa.table(columns | {"text": batch.column("text")})))
+        documents = documents_of(stage, [pages[i] for i in rows], name, ids=rows)
+        tables.append(stage.scatter(documents))
     rows = pa.concat_tables(tables)
     for step in stage.rounds:
         rows = step.gather(rows, texts)
     return rows
+
+
+def documents_of(stage, pages, shard, *, ids=None, first=0):
+    """What `scatter` takes: KEY, RANK, the survey's scores and texts."""
+    batch = batch_of(pages)
+    rows = np.arange(first, first + len(pages)) if ids is None else np.arange(len(pages))
+    ids = rows.tolist() if ids is None else ids
+    columns = {
+        "shard": pa.array(np.full(len(pages), shard, np.uint64)),
+        "id": pa.array([i.to_bytes(16, "big") for i in ids], pa.binary(16)),
+        "row": pa.array(rows.astype(np.uint32)),
+        "priority": pa.array(np.zeros(len(pages), np.uint16)),
+        "quality": pa.array(np.full(len(pages), -1, np.int32)),
+        "bytes": pa.array([len(p.text.encode()) for p in pages], pa.uint32()),
+    }
+    scores = checked_measure(stage.survey, batch).scores
+    return pa.table(
+        columns | {k: pa.array(v) for k, v in scores.items()} | {"text": batch.column("text")}
+    )
 
 
 def batch_of(pages):

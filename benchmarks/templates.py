@@ -19,8 +19,10 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
+import _negatives as hard
 import _templates as inject
 
 from gristmill.dedup import NearDuplicates
@@ -258,7 +260,252 @@ def _helsingborg():
     return pages, len({p.host for p in pages})
 
 
-PARTS = {"injected": injected, "siblings": siblings, "marks": marks}
+def negatives():
+    """Pages that look alike and are no template pages: false removals per 1,000, lines cut."""
+    print("kind                     pages  removed  per 1,000  words cut")
+    total = removed = 0
+    for kind, found in hard.negatives(DATA).items():
+        pages = hard.pages_of(kind, found)
+        table = inject.run_stage(STAGE, pages)
+        _, gone = marked(table, len(pages))
+        texts = inject.cut(STAGE, pages, table)
+        words = sum(len(inject.WORD.findall(t)) for t in found)
+        left = [
+            len(inject.WORD.findall(_body(t))) for t, g in zip(texts, gone, strict=True) if not g
+        ]
+        whole = sum(len(inject.WORD.findall(t)) for t, g in zip(found, gone, strict=True) if not g)
+        print(f"{kind:22} {len(pages):7,} {gone.sum():8} {1000 * gone.mean():10.1f} "
+              f"{(whole - sum(left)) / words:10.3%}")  # fmt: skip
+        total, removed = total + len(pages), removed + gone.sum()
+        for i in np.flatnonzero(gone)[:3] if os.environ.get("SHOW") else ():
+            print("   ", repr(pages[i].text[:300]))
+    print(f"all {total:,} pages: {1000 * removed / total:.2f} per 1,000")
+
+
+def _body(text):
+    """A page without the header and footer that `pages_of` gave it."""
+    lines = text.split("\n")
+    lines = lines[1:] if lines[0].startswith("Home · Index") else lines
+    return "\n".join(x for x in lines if not x.startswith("All rights reserved. Read our"))
+
+
+def crawls():
+    """One page crawled ten times, twenty pages crawled ten times, and a second run over a first."""
+    material = inject.Material(DATA, FROZEN)
+    texts = material.articles[:20]
+    for pages in (1, 20):
+        many = [
+            inject.Page(
+                f"{t['text']}\nRead {i * 7 + n} times", f"https://a.example/{n}", "a.example"
+            )
+            for i in range(10)
+            for n, t in enumerate(texts[:pages])
+        ]
+        table = inject.run_stage(STAGE, many)
+        found, gone = marked(table, len(many))
+        same = sum(p.text == t for p, t in zip(many, inject.cut(STAGE, many, table), strict=True))
+        print(f"{pages} pages crawled ten times: {found.sum()} template pages, "
+              f"{gone.sum()} removed, {same} of {len(many)} unchanged")  # fmt: skip
+    _, pages = corpus(FROZEN)
+    left = _left(pages)
+    again = _left(left)
+    words = sum(len(inject.WORD.findall(p.text)) for p in left)
+    lost = words - sum(len(inject.WORD.findall(p.text)) for p in again)
+    print(f"injected pages, twice: {len(pages):,} pages, {len(left):,} after the first run, "
+          f"{len(again):,} after the second, which removes {lost / words:.4%} of words")  # fmt: skip
+
+
+def _left(pages):
+    table = inject.run_stage(STAGE, pages)
+    _, gone = marked(table, len(pages))
+    texts = inject.cut(STAGE, pages, table)
+    rest = zip(pages, texts, gone, strict=True)
+    return [inject.Page(t, p.url, p.host) for p, t, g in rest if not g]
+
+
+def sets():
+    """What is removed of sets that hold copies, revisions and articles; the notes say why."""
+    for name, path, host in (
+        ("PEP revisions", "d-dup-pep-revisions/develop.jsonl.gz", "peps.example"),
+        ("planted article pairs", "d-dup-minhash-articles/articles_1000.jsonl.gz", "a.example"),
+        ("encyclopaedia, one host", "c-encyclopedia-enwiki/develop.jsonl.gz", "wiki.example"),
+        ("encyclopaedia, a host each", "c-encyclopedia-enwiki/develop.jsonl.gz", None),
+    ):
+        rows = inject.read_jsonl(DATA / path)
+        pages = [
+            inject.Page(r["text"], f"https://{host or i}/{i}", host or f"h{i}.example")
+            for i, r in enumerate(rows)
+        ]
+        table = inject.run_stage(STAGE, pages)
+        found, gone = marked(table, len(pages))
+        texts = inject.cut(STAGE, pages, table)
+        words = sum(len(inject.WORD.findall(p.text)) for p in pages)
+        cut = Counter()
+        for page, text, g in zip(pages, texts, gone, strict=True):
+            if not g and text != page.text:
+                cut.update((Counter(_lines(page.text)) - Counter(_lines(text))).elements())
+        lost = sum(len(inject.WORD.findall(line)) * n for line, n in cut.items())
+        print(f"{name}: {len(pages):,} pages, {found.sum()} template pages, {gone.sum()} removed; "
+              f"{sum(cut.values()):,} lines cut ({lost / words:.3%} of words): "
+              f"{[(line[:40], n) for line, n in cut.most_common(5)]}")  # fmt: skip
+        if os.environ.get("SHOW"):
+            told = dict(zip(inject.page_of(table).tolist(), table.to_pylist(), strict=True))
+            for i in np.flatnonzero(found)[:12]:
+                print(
+                    "   ",
+                    {
+                        k: told[i][k]
+                        for k in ("words", "template_words", "own_words", "cluster_size")
+                    },
+                    repr(pages[i].text[:160]),
+                )
+
+
+def labels():
+    """Agreement with the `templ` labels: of single pages, by a reader who saw no sibling."""
+    import csv
+
+    with (DATA / "labels" / "web_pages.csv").open() as file:
+        judged = {r["id"]: r for r in csv.DictReader(file)}
+    pages, marks_ = [], []
+    for row in inject.read_jsonl(DATA / "labels" / "web_pages.jsonl.zst"):
+        label = judged[row["id"]]
+        pages.append(
+            inject.Page(row["text"], f"https://{label['site']}/{row['id']}", label["site"])
+        )
+        marks_.append(int(label["templ"]))
+    marks_ = np.array(marks_)
+    table = inject.run_stage(STAGE, pages)
+    found, _ = marked(table, len(pages))
+    texts = inject.cut(STAGE, pages, table)
+    touched = np.array([t != p.text for p, t in zip(pages, texts, strict=True)])
+    hosts = Counter(p.host for p in pages)
+    many = np.array([hosts[p.host] >= 4 for p in pages])
+    print(f"{len(pages):,} pages of {len(hosts):,} sites; {many.sum()} stand beside three others")
+    print("templ  pages  template pages  lines cut  on sites of 4 and more: pages, lines cut")
+    for value in range(3):
+        mine = marks_ == value
+        print(f"{value:5} {mine.sum():6} {(found & mine).sum():15} {(touched & mine).sum():10} "
+              f"{(many & mine).sum():12} {(touched & mine & many).sum():10}")  # fmt: skip
+
+
+def speed():
+    """Survey and apply, on pages of which half are of families; one core, CPU seconds."""
+    material = inject.Material(DATA, FROZEN)
+    pages = list(inject.background(material))
+    for number in range(40):
+        pages += inject.family(material, number, pages=50, share=0.1, single=True, hosts=1)
+    batch = inject.batch_of(pages)
+    size = batch.column("text").nbytes / 1e6
+    documents = inject.documents_of(STAGE, pages, 1)
+    rows = STAGE.scatter(documents)
+    table = inject.run_stage(STAGE, pages, shards=1)
+    table = table.take(pa.array(np.argsort(inject.page_of(table))))
+    at = inject.page_of(table)
+    near = NearDuplicates().survey
+    times = {
+        "survey (scatter)": _best(lambda: STAGE.scatter(documents)),
+        "apply (cut)": _best(lambda: STAGE.cut(batch, table, at)),
+        "beside them: near_duplicates' survey": _best(lambda: near.measure(batch)),
+    }
+    for name, seconds in times.items():
+        print(f"{name}: {size / seconds:.0f} MB/s")
+    both = times["survey (scatter)"] + times["apply (cut)"]
+    print(f"survey and apply together: {size / both:.0f} MB/s; {len(pages):,} pages, "
+          f"{size:.0f} MB, {rows.num_rows / len(pages):.0f} rows and {rows.nbytes / len(pages):,.0f} bytes of "
+          f"exchange a page")  # fmt: skip
+    start = time.process_time()
+    found = rows
+    column = batch.column("text")
+    for step in STAGE.rounds:
+        found = step.gather(found, lambda _, row: column.take(pa.array(row)))
+        now = time.process_time()
+        print(f"round {step.name}: {len(pages) / (now - start):,.0f} pages/s")
+        start = now
+
+
+def _best(function, times=5):
+    """CPU seconds of the fastest call."""
+    function()
+    spent = []
+    for _ in range(times):
+        start = time.process_time()
+        function()
+        spent.append(time.process_time() - start)
+    return min(spent)
+
+
+def memory(pages=1_000_000, partitions=16, batch=20_000):
+    """A million pages of one host, half of one family: peak memory with the exchange on disk."""
+    import resource
+    import tempfile
+
+    material = inject.Material(DATA, FROZEN)
+    base = [p.text for p in inject.family(material, 0, pages=2000, share=0.1, single=True, hosts=1)]
+    other = [a["text"][:2500] for a in material.articles]
+    start = time.perf_counter()
+
+    def text_of(i):
+        if i % 2:
+            return base[i // 2 % len(base)].replace(" ", f" x{i} ", 1)
+        return (
+            f"{other[i // 2 % len(other)]}\nPage {i} of the host is unlike the others: {i * 7919}"
+        )
+
+    def texts(_, row):
+        return pa.array([text_of(int(r)) for r in row], pa.large_string())
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = [[] for _ in range(partitions)]
+
+        def spill(table, name):
+            part = (table.column("partition").to_numpy() >> np.uint64(40)) % np.uint64(partitions)
+            for p in range(partitions):
+                path = Path(folder) / f"{name}-{p}.arrow"
+                some = table.filter(pa.array(part == p)).combine_chunks()
+                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, some.schema) as out:
+                    out.write_table(some)
+                files[p].append(path)
+
+        for begin in range(0, pages, batch):
+            some = [
+                inject.Page(text_of(i), f"https://one.example/{i}", "one.example")
+                for i in range(begin, begin + batch)
+            ]
+            documents = inject.documents_of(STAGE, some, 1, first=begin)
+            spill(STAGE.scatter(documents), f"0-{begin}")
+        print(f"scatter: {time.perf_counter() - start:.0f} s, {_rss():,} MB", flush=True)
+        for number, step in enumerate(STAGE.rounds):
+            before, files = files, [[] for _ in range(partitions)]
+            count = Counter()
+            for p, paths in enumerate(before):
+                rows = pa.concat_tables(
+                    [pa.ipc.open_file(pa.memory_map(str(x))).read_all() for x in paths]
+                )
+                made = step.gather(rows, texts)
+                if number < len(STAGE.rounds) - 1:
+                    spill(made, f"{number + 1}-{p}")
+                else:
+                    count.update(made.column("code").to_pylist())
+                del rows, made
+                for x in paths:
+                    x.unlink()
+            print(f"{step.name}: {time.perf_counter() - start:.0f} s, {_rss():,} MB", flush=True)
+    print(f"{pages:,} pages of one host: {count[1]:,} removed; peak {_rss():,} MB of memory, "
+          "mapped files of the exchange included")  # fmt: skip
+    del resource
+
+
+def _rss():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+PARTS = {
+    f.__name__: f
+    for f in (injected, crawls, siblings, marks, sets, labels, negatives, speed, memory)
+}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or [p for p in PARTS if p != "memory"]:

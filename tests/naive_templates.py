@@ -113,13 +113,18 @@ def collapse(words: list[Word]) -> list[tuple[int, int, int]]:
     return items
 
 
-def item_grams(words, n):
-    """(hash, first word, word after) of n-grams of items with two literals."""
+def item_grams(words, n, least):
+    """(hash, first word, word after) of n-grams of items with `least` literals.
+
+    Runs of masked words at its ends are left out of what it covers.
+    """
     items = collapse(words)
     for at in range(len(items) - n + 1):
         some = items[at : at + n]
-        if sum(h != MASK for h, _, _ in some) >= 2:
-            yield fmix(digits(h for h, _, _ in some)), some[0][1], some[-1][2]
+        if sum(h != MASK for h, _, _ in some) >= least:
+            first = some[0][2] if some[0][0] == MASK else some[0][1]
+            after = some[-1][1] if some[-1][0] == MASK else some[-1][2]
+            yield fmix(digits(h for h, _, _ in some)), first, after
 
 
 def word_grams(words, n):
@@ -144,28 +149,28 @@ def survey(text: bytes, common, notices, n, k):
         literals = sum(not w.masked for w in line)
         told = sum(int(notices[w.hash >> 47] >> (w.hash >> 44 & 7) & 1) for w in line)
         lines.append((exact(line), fmix(digits(items)), len(line), literals, told))
-    anchors = sorted({h for h, _, _ in item_grams(words, n)})[:k]
+    anchors = sorted({h for h, _, _ in item_grams(words, n, 2)})[:k]
     whole = fmix(digits(digits(w.hash for w in line) for line in lines_of(words)))
     return lines, anchors, whole, len(words)
 
 
 def grams(text: bytes, common, n) -> list[int]:
     words = scan(text, common)
-    return [g[0] for g in item_grams(words, n)] + [g[0] for g in word_grams(words, n)]
+    return [g[0] for g in item_grams(words, n, 3)] + [g[0] for g in word_grams(words, n)]
 
 
 def weigh(text: bytes, common, n, shared, gap, prose):
-    """Words, of the template, own in prose, literals of the template; hash of the fills."""
+    """Words: all, the template's, own in prose, literals, in lines with a slot; hash of fills."""
     words = scan(text, common)
     state = [0] * len(words)
-    for h, first, after in item_grams(words, n):
+    for h, first, after in item_grams(words, n, 3):
         if h in shared:
             for i in range(first, after):
                 state[i] = state[i] or (2 if words[i].masked else 1)
     for h, first, after in word_grams(words, n):
         if h in shared:
             state[first:after] = [1] * n
-    own = 0
+    own = slotted = 0
     for _, group in groupby(range(len(words)), key=lambda i: words[i].line):
         mine = list(group)
         if 2 * sum(state[i] != 0 for i in mine) < len(mine):
@@ -179,8 +184,10 @@ def weigh(text: bytes, common, n, shared, gap, prose):
                     state[i] = 2
         left = sum(state[i] == 0 for i in mine)
         own += left if left >= prose else 0
+        slotted += len(mine) - left if any(state[i] == 2 for i in mine) else 0
     fill = digits(w.hash for w, s in zip(words, state, strict=True) if s == 2)
-    return len(words), sum(s != 0 for s in state), own, state.count(1), fmix(fill)
+    of_template = sum(s != 0 for s in state)
+    return len(words), of_template, own, state.count(1), slotted, fmix(fill)
 
 
 def strip(text: bytes, common, gone, marked, heading, paragraph):

@@ -16,6 +16,7 @@ MASK = U(0x6D61736B656420B5)
 NOTHING = U(0)
 VERBATIM = U(1)  # tells n-grams of words from those of masked items
 LITERAL = 0
+LITERALS = 3  # in an n-gram; with 2, phrases of prose are shared by chance
 GAP = 20  # words; a longer run of others in a line of the template is no fill
 PROSE = 5  # words; a line of fewer is a label, not prose
 HEADING = 4  # words; a line of at most so many may head the paragraph after it
@@ -65,8 +66,8 @@ def _collapse(words, masks, first, last, items, firsts):
 
 
 @njit(cache=True, nogil=True)
-def _grams(items, first, last, n, out):
-    """Hash of the n items from each place of items[first:last]; 0 with fewer than two literals."""
+def _grams(items, first, last, n, least, out):
+    """Hash of the n items from each place in items[first:last]; 0: under `least` literals."""
     top = U(1)
     for _ in range(n):
         top *= BASE
@@ -79,7 +80,7 @@ def _grams(items, first, last, n, out):
             rolling -= items[at - n] * top
             literals -= items[at - n] != MASK
         if at - first >= n - 1:
-            out[at - first - n + 1] = _fmix(rolling) if literals >= 2 else NOTHING
+            out[at - first - n + 1] = _fmix(rolling) if literals >= least else NOTHING
     return max(last - first - n + 1, 0)
 
 
@@ -87,7 +88,7 @@ def _grams(items, first, last, n, out):
 def grams(words, masks, ends, n, starts, out, stops):
     """Hashes of all n-grams of each text, from `starts[row]`.
 
-    Of masked items with two literals first, then of words.
+    Of masked items with `LITERALS` literals first, then of words.
     """
     items = np.empty(len(words) + 1, np.uint64)
     firsts = np.empty(len(words) + 1, np.int64)
@@ -96,11 +97,11 @@ def grams(words, masks, ends, n, starts, out, stops):
         first = ends[row - 1] if row else 0
         write = starts[row]
         size = _collapse(words, masks, first, ends[row], items, firsts)
-        for i in range(_grams(items, 0, size, n, hashes)):
+        for i in range(_grams(items, 0, size, n, LITERALS, hashes)):
             if hashes[i] != NOTHING:
                 out[write] = hashes[i]
                 write += 1
-        for i in range(_grams(words, first, ends[row], n, hashes)):
+        for i in range(_grams(words, first, ends[row], n, 0, hashes)):
             out[write] = hashes[i] ^ VERBATIM
             write += 1
         stops[row] = write
@@ -142,13 +143,15 @@ def cover(words, masks, places, ends, n, table, state):
         first = ends[row - 1] if row else 0
         size = _collapse(words, masks, first, ends[row], items, firsts)
         done = first
-        for at in range(_grams(items, 0, size, n, hashes)):
+        for at in range(_grams(items, 0, size, n, LITERALS, hashes)):
             if _held(table, hashes[at]):
-                for i in range(max(done, firsts[at]), firsts[at + n]):
+                left = at + (items[at] == MASK)  # a run of masked words at an end may be anything
+                right = at + n - (items[at + n - 1] == MASK)
+                for i in range(max(done, firsts[left]), firsts[right]):
                     state[i] = 1 if masks[i] == LITERAL else 2
-                done = firsts[at + n]
+                done = max(done, firsts[right])
         done = first
-        for at in range(_grams(words, first, ends[row], n, hashes)):
+        for at in range(_grams(words, first, ends[row], n, 0, hashes)):
             if _held(table, hashes[at] ^ VERBATIM):
                 state[max(done, first + at) : first + at + n] = 1
                 done = first + at + n
@@ -175,10 +178,10 @@ def cover(words, masks, places, ends, n, table, state):
 
 @njit(cache=True, nogil=True)
 def weigh(words, places, ends, state, out, fills):
-    """How each text stands to its template: `out` int32[rows, 4], `fills` uint64[rows].
+    """How each text stands to its template: `out` int32[rows, 5], `fills` uint64[rows].
 
-    Words, words of the template, own words in lines of prose, literals of the template; and a hash
-    of what fills the slots, in their order.
+    Words, words of the template, own words in lines of prose, literals of the template, words in
+    lines of the template with a slot; and a hash of what fills the slots, in their order.
     """
     for row in range(len(ends)):
         i = ends[row - 1] if row else 0
@@ -186,22 +189,29 @@ def weigh(words, places, ends, state, out, fills):
         template = 0
         own = 0
         literal = 0
+        slotted = 0
         fill = NOTHING
         while i < ends[row]:
             line = places[i, 2]
             mine = 0
+            others = 0
+            slot = False
             while i < ends[row] and places[i, 2] == line:
                 mine += state[i] == 0
-                template += state[i] != 0
+                others += state[i] != 0
                 literal += state[i] == 1
                 if state[i] == 2:
                     fill = fill * BASE + words[i]
+                    slot = True
                 i += 1
+            template += others
+            slotted += others if slot else 0
             if mine >= PROSE:
                 own += mine
         out[row, 1] = template
         out[row, 2] = own
         out[row, 3] = literal
+        out[row, 4] = slotted
         fills[row] = _fmix(fill)
 
 

@@ -2,10 +2,11 @@
 
 The template is what a sample of the family shares: n-grams of masked items that at least a fifth of
 64 members (and three) have; and n-grams of words, for lines that are all names. Every member is
-then laid over it word by word (`_kernels_laid.cover`): words of the template, fills, and its own. A
-member is a template page when at least `min_share` of its words belong to the template and fewer
-than `min_prose` are its own, in lines of prose. A recipe, a species page or an entry of a
-dictionary whose slots hold prose so stays.
+then laid over it word by word (`_kernels_laid.cover`): words of the template, fills, and its own.
+Lines that all pages have word for word say nothing of a page: they are boilerplate and go one by
+one. Of the rest, a template page has at least `min_share` of its words, and `min_slotted` of them,
+in lines with a slot, and fewer than `min_prose` of its own in lines of prose. So an entry of a
+dictionary stays whatever stands around it, and so does a page whose slots hold prose.
 
 A template has slots: where fewer than `min_pages` different fills are seen, the family is one text
 on many pages (an article that others print too) and left to the duplicate stages.
@@ -57,7 +58,8 @@ class Families:
     sample: int = 64
     sample_share: str = "1/5"
     min_pages: int = 10
-    min_share: str = "0.5"
+    min_share: str = "0.4"
+    min_slotted: int = 20
     min_prose: int = 60
     exemplars: int = 3
     choice: str = "novelty"
@@ -88,7 +90,7 @@ class Families:
             texts(shard[chosen], row[chosen]), self.ngram, Fraction(self.sample_share)
         )
         table = table_of(shared)
-        weights = np.zeros((len(which), 4), np.int32)
+        weights = np.zeros((len(which), 5), np.int32)
         fills = np.zeros(len(which), np.uint64)
         for begin in range(0, len(which), FETCH):
             end = min(begin + FETCH, len(which))
@@ -97,10 +99,11 @@ class Families:
             weights[begin:end], fills[begin:end] = weigh(words, state)
         if len(np.unique(fills)) < self.min_pages:  # one text, copied: duplicates, no template
             return
-        size, template, own, _ = weights.T.astype(np.int64)
+        size, template, own, _, slotted = weights.T.astype(np.int64)
         limit = Fraction(self.min_share)
-        filled = (template * limit.denominator >= limit.numerator * size) & (size > 0)
-        filled &= own < self.min_prose
+        rest = slotted + size - template  # without lines that all pages have word for word
+        filled = (slotted * limit.denominator >= limit.numerator * rest) & (rest > 0)
+        filled &= (own < self.min_prose) & (slotted >= self.min_slotted)
         if filled.any():
             rank = self._rank(mine, weights)
             decided.book(which, page, weights, rank[filled[rank]], self.exemplars)
@@ -123,7 +126,7 @@ class _Decided:
         self.witness = np.full(size, -1, np.int64)
         self.cluster = np.full(size, -1, np.int64)
         self.cluster_size = np.ones(size, np.uint32)
-        self.weights = np.zeros((size, 4), np.int32)
+        self.weights = np.zeros((size, 5), np.int32)
         self.exemplar = np.zeros(size, bool)
 
     def book(
@@ -147,6 +150,8 @@ class _Decided:
         """DECIDED, in order of shard and id."""
         rows = self.rows
         gone = self.code != 0
+        slotted = self.weights[:, 4].astype(np.uint32)
+        own = (self.weights[:, 0] - self.weights[:, 1]).astype(np.uint32)
         ids = ids_of(rows)
         proof = pa.array(self.witness, mask=~gone)
         columns = {n: rows.column(n) for n in (*KEY.names, "filled", "segments")}
@@ -154,8 +159,8 @@ class _Decided:
             "code": pa.array(self.code),
             "witness_shard": rows.column("shard").take(proof),
             "witness_id": ids.take(proof),
-            "shared": pa.array(self.weights[:, 1].astype(np.uint32), mask=~gone),
-            "either": pa.array(self.weights[:, 0].astype(np.uint32), mask=~gone),
+            "shared": pa.array(slotted, mask=~gone),
+            "either": pa.array(slotted + own, mask=~gone),
             "cluster": ids.take(pa.array(self.cluster, mask=self.cluster < 0)),
             "cluster_size": pa.array(self.cluster_size),
             "words": pa.array(self.weights[:, 0].astype(np.uint32)),

@@ -59,8 +59,8 @@ def cover(of: Words, n: int, table: np.ndarray) -> np.ndarray:
 
 
 def weigh(of: Words, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights int32[rows, 4] and hashes of fills uint64[rows]; see the kernel."""
-    out = np.empty((of.view.rows, 4), np.int32)
+    """Weights int32[rows, 5] and hashes of fills uint64[rows]; see the kernel."""
+    out = np.empty((of.view.rows, 5), np.int32)
     fills = np.empty(of.view.rows, np.uint64)
     laid.weigh(of.words, of.places, of.ends, state, out, fills)
     return out, fills

@@ -19,7 +19,8 @@ Three outcomes. Boilerplate lines are cut (reason `boilerplate`), but for the fi
 that has them, headings of what stays, rows of tables of which a row stays, and code. Fill-in lines
 (one skeleton, a different fill on every page) are marked in scores and evidence: they hold facts.
 Template pages go (reason `template`), but for `exemplars` of each family; `witness` is the first of
-them, and `shared` of `either` words are the template's.
+them, and `shared` of `either` words stand in lines of the template with a slot; lines that all
+pages have word for word count on neither side.
 
 Counted are distinct URLs, and families need as many distinct texts: copies and repeated crawls are
 no template. Rows without a host skip host rules; rows without a URL are pages of their own.
@@ -106,7 +107,7 @@ class Templates:
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {
             "line_pages", "line_share", "notice_hosts", "ngram", "min_pages", "min_share",
-            "min_prose", "exemplars", "choice",
+            "min_slotted", "min_prose", "exemplars", "choice",
         }
     )  # fmt: skip
     decided: ClassVar[pa.Schema] = DECIDED
@@ -118,7 +119,8 @@ class Templates:
     anchors: int = 24  # of a page
     ngram: int = 5  # items, or words, by which a page is laid over its template
     min_pages: int = 10  # distinct URLs, and texts, of a family
-    min_share: str = "0.5"  # of a template page's words that are the template's; exact
+    min_share: str = "0.4"  # of a page's words, in lines of the template with a slot; exact
+    min_slotted: int = 20  # and so many of them
     min_prose: int = 60  # own words in lines of prose that save a page
     exemplars: int = 3  # template pages of a family that stay
     choice: str = "novelty"  # which of them: novelty, length or id
@@ -134,7 +136,7 @@ class Templates:
                 raise UsageError(msg)
         for name, least in (
             ("line_pages", 2), ("notice_hosts", 2), ("anchor_ngram", 2), ("anchors", 4),
-            ("ngram", 2), ("min_pages", 3), ("min_prose", 0), ("exemplars", 1),
+            ("ngram", 2), ("min_pages", 3), ("min_slotted", 0), ("min_prose", 0), ("exemplars", 1),
         ):  # fmt: skip
             if getattr(self, name) < least:
                 msg = f"templates: {name} is {getattr(self, name)}, expected >= {least}"
@@ -145,7 +147,10 @@ class Templates:
 
     @property
     def threshold(self) -> str:
-        """Least share of a removed page's words that are the template's, as `verify` asks."""
+        """Least share of a removed page's words in lines with a slot, as `verify` asks.
+
+        Lines that all pages have word for word count on neither side.
+        """
         return self.min_share
 
     @property
@@ -167,6 +172,7 @@ class Templates:
                 ngram=self.ngram,
                 min_pages=self.min_pages,
                 min_share=self.min_share,
+                min_slotted=self.min_slotted,
                 min_prose=self.min_prose,
                 exemplars=self.exemplars,
                 choice=self.choice,
