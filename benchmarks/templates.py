@@ -2,8 +2,8 @@
 
     python benchmarks/templates.py [PART ...]
 
-PART is one of injected, crawls, siblings, marks, sets, labels, negatives, speed, memory (the last
-only when named: a million pages). Real data from $GRISTMILL_DATA. `_templates.py` says what a
+PART is one of injected, crawls, siblings, marks, sets, labels, negatives, rules, speed, memory (the
+last only when named: a million pages). Real data from $GRISTMILL_DATA. `_templates.py` says what a
 family is and what counts as a template page.
 """
 
@@ -26,7 +26,7 @@ import _negatives as hard
 import _templates as inject
 
 from gristmill.dedup import NearDuplicates
-from gristmill.filters.templates import Templates
+from gristmill.filters.templates import LineRules, Templates
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
@@ -311,8 +311,8 @@ def crawls():
     again = _left(left)
     words = sum(len(inject.WORD.findall(p.text)) for p in left)
     lost = words - sum(len(inject.WORD.findall(p.text)) for p in again)
-    print(f"injected pages, twice: {len(pages):,} pages, {len(left):,} after the first run, "
-          f"{len(again):,} after the second, which removes {lost / words:.4%} of words")  # fmt: skip
+    print(f"injected, twice: {len(pages):,} pages, {len(left):,} after one run, {len(again):,} "
+          f"after the second, which removes {lost / words:.4%} of words")  # fmt: skip
 
 
 def _left(pages):
@@ -389,6 +389,26 @@ def labels():
               f"{(many & mine).sum():12} {(touched & mine & many).sum():10}")  # fmt: skip
 
 
+def rules():
+    """`line_rules` on lines that people labelled clean or noise (a label a line, by language)."""
+    from ast import literal_eval
+
+    rows = inject.read_jsonl(DATA / "c-line-noise-turku" / "lines.jsonl.gz")
+    sums = defaultdict(lambda: np.zeros(2, np.int64))
+    for row in rows:
+        lines = [x.replace("\n", " ").strip() for x in literal_eval(row["text"])]
+        marks_ = [int(x) for x in literal_eval(row["labels"])]
+        batch = pa.record_batch({"text": pa.array(["\n".join(lines)], pa.large_string())})
+        edits = LineRules().measure(batch).edits
+        ends = np.cumsum([len(x.encode()) + 1 for x in lines])
+        for at, reason in zip(edits.starts.tolist(), edits.reasons.tolist(), strict=True):
+            sums[edits.reason_names[reason]][marks_[int(np.searchsorted(ends, at, "right"))]] += 1
+        for mark in marks_:
+            sums["all lines"][mark] += 1
+    for name, (noise, clean) in sums.items():
+        print(f"{name}: {noise:,} of noise, {clean:,} clean")
+
+
 def speed():
     """Survey and apply, on pages of which half are of families; one core, CPU seconds."""
     material = inject.Material(DATA, FROZEN)
@@ -412,8 +432,9 @@ def speed():
         print(f"{name}: {size / seconds:.0f} MB/s")
     both = times["survey (scatter)"] + times["apply (cut)"]
     print(f"survey and apply together: {size / both:.0f} MB/s; {len(pages):,} pages, "
-          f"{size:.0f} MB, {rows.num_rows / len(pages):.0f} rows and {rows.nbytes / len(pages):,.0f} bytes of "
-          f"exchange a page")  # fmt: skip
+          f"{size:.0f} MB")  # fmt: skip
+    many = rows.num_rows / len(pages)
+    print(f"exchange: {many:.0f} rows, {rows.nbytes / len(pages):,.0f} bytes a page")
     start = time.process_time()
     found = rows
     column = batch.column("text")
@@ -504,7 +525,7 @@ def _rss():
 
 PARTS = {
     f.__name__: f
-    for f in (injected, crawls, siblings, marks, sets, labels, negatives, speed, memory)
+    for f in (injected, crawls, siblings, marks, sets, labels, negatives, rules, speed, memory)
 }
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from .language import Language
 from .pii import PII
 from .quality import Quality
 from .rights import Rights
+from .templates import LineRules
 from .url import Url
 
 STAGES: dict[str, type[Any]] = {
@@ -25,6 +26,7 @@ STAGES: dict[str, type[Any]] = {
         GopherRepetition,
         C4,
         FineWebQuality,
+        LineRules,
         Quality,
         PII,
         Decontaminate,
@@ -40,6 +42,7 @@ __all__ = [
     "GopherQuality",
     "GopherRepetition",
     "Language",
+    "LineRules",
     "Quality",
     "Rights",
     "Url",

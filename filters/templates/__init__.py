@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .line_rules import LineRules
 from .templates import Templates
 
-__all__ = ["Templates"]
+__all__ = ["LineRules", "Templates"]

@@ -43,8 +43,21 @@ NOTICES = (
 @cache
 def notices() -> np.ndarray:
     """A table like `common` of the words of `NOTICES`."""
+    return bits_of(NOTICES.split())
+
+
+def bits_of(words: list[str]) -> np.ndarray:
+    """A table like `common` of some words."""
     table = np.zeros(BYTES, np.uint8)
-    view = text_view(pa.array(NOTICES.split(), pa.large_string()))
+    view = text_view(pa.array(words, pa.large_string()))
     kernels.known_words(view.data, view.offsets, table)
     table.flags.writeable = False
     return table
+
+
+def held(table: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Whether a table has the bit of each word: uint64[n] hashes -> int64[n], 0 or 1."""
+    bit = words >> np.uint64(44)
+    return (table[bit >> np.uint64(3)] >> (bit & np.uint64(7)).astype(np.uint8)).astype(
+        np.int64
+    ) & 1

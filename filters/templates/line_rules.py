@@ -1,0 +1,133 @@
+"""Lines that tell by themselves that they are no content: notices, share bars, navigation.
+
+A fallback for hosts of which too few pages are seen for `templates` to count lines. C4 drops lines
+that mention JavaScript or cookie policies; here one such word is not enough (a recipe has cookies),
+and a line of navigation alone never is: a run of short lines is, where several name the parts of a
+site. `benchmarks/templates.py rules` measures it on lines that people labelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ...documents.edits import Edits
+from ...documents.errors import UsageError
+from ...documents.stage import Measured
+from .laid import Words, words_of
+from .words import bits_of, held, notices
+
+SHARES = (
+    "share tweet facebook twitter pinterest whatsapp linkedin email print reddit telegram tumblr "
+    "instagram youtube follow like pin send this on via x us mail teilen partager compartir dela"
+)
+PARTS = (
+    "home about us contact login log in sign up register search menu faq help blog news shop cart "
+    "sitemap careers jobs privacy terms account subscribe newsletter events gallery services "
+    "products support kontakt impressum startseite accueil inicio hem"
+)
+
+
+@cache
+def _table(words: str) -> np.ndarray:
+    return bits_of(words.split())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LineRules:
+    """Cut notices, share bars and navigation. Scores int32: lines cut by each rule."""
+
+    name: ClassVar[str] = "line_rules"
+    revision: ClassVar[int] = 1
+    reasons: ClassVar[tuple[str, ...]] = ("keep",)
+    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+
+    notice_words: int = 2  # words of notices in a line (cookies, privacy, reserved ...)
+    notice_length: int = 60  # words; a longer line is no notice
+    share_length: int = 8  # words; all of them are names of networks or ask to share
+    run_lines: int = 6  # short lines in a row that may be navigation
+    run_length: int = 3  # words; a line of so many is short
+    run_parts: int = 3  # lines of them that name a part of a site
+
+    def __post_init__(self) -> None:
+        """Check the fields; UsageError names the one that is wrong."""
+        for name in self.__slots__:
+            if getattr(self, name) < 1:
+                msg = f"line_rules: {name} is {getattr(self, name)}, expected >= 1"
+                raise UsageError(msg)
+
+    def measure(self, batch: pa.RecordBatch) -> Measured:
+        """Look at each line that has words."""
+        words = words_of(batch.column("text"))
+        rows = np.repeat(np.arange(words.view.rows), np.diff(words.ends, prepend=0))
+        lines = words.places[:, 2]
+        change = np.ones(len(rows), bool)
+        change[1:] = (rows[1:] != rows[:-1]) | (lines[1:] != lines[:-1])
+        first = np.flatnonzero(change)
+        kind = self._kinds(words, first, rows[first], lines[first])
+        cut = kind > 0
+        starts, lengths = _spans(words, first[cut], rows[first[cut]])
+        counts = {
+            name: np.bincount(rows[first[kind == k]], minlength=words.view.rows).astype(np.int32)
+            for k, name in enumerate(KINDS, 1)
+        }
+        edits = Edits(
+            rows=rows[first[cut]],
+            starts=starts,
+            lengths=lengths,
+            reasons=(kind[cut] - 1).astype(np.uint8),
+            reason_names=KINDS,
+        )
+        return Measured(counts, edits)
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Keep every row."""
+        return np.zeros(len(scores[KINDS[0]]), np.uint8)
+
+    def _kinds(
+        self, words: Words, first: np.ndarray, row: np.ndarray, line: np.ndarray
+    ) -> np.ndarray:
+        """Rule that each line falls under, from 1; 0: none."""
+        if not len(first):
+            return np.zeros(0, np.int64)
+        size = np.diff(np.append(first, len(words.words)))
+
+        def told(table: np.ndarray) -> np.ndarray:
+            return np.add.reduceat(held(table, words.words), first)
+
+        notice = (told(notices()) >= self.notice_words) & (size <= self.notice_length)
+        share = (told(_table(SHARES)) == size) & (size >= 2) & (size <= self.share_length)
+        short = size <= self.run_length
+        part = short & (told(_table(PARTS)) == size)
+        # Short lines in a row, without a line between them, of one text.
+        breaks = np.ones(len(first), bool)
+        breaks[1:] = (row[1:] != row[:-1]) | (line[1:] != line[:-1] + 1) | (short[1:] != short[:-1])
+        begin = np.flatnonzero(breaks)
+        number = np.diff(np.append(begin, len(first)))
+        run = (number >= self.run_lines) & (
+            np.add.reduceat(part.astype(np.int64), begin) >= self.run_parts
+        )
+        navigation = short & np.repeat(run, number)
+        return np.select([notice, share, navigation], [1, 2, 3], 0)
+
+
+KINDS = ("notice", "share_bar", "navigation")
+
+
+def _spans(words: Words, first: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes of the lines that hold words `first`, line feed included, counted in their texts."""
+    data, offsets = words.view.data, words.view.offsets
+    feeds = np.flatnonzero(data == 10)
+    at = words.places[first, 0]
+    before = np.searchsorted(feeds, at)
+    start = np.where(before > 0, feeds[np.maximum(before - 1, 0)] + 1, 0) if len(feeds) else at * 0
+    start = np.maximum(start, offsets[row])
+    end = offsets[row + 1].copy()
+    inside = before < len(feeds)
+    end[inside] = np.minimum(end[inside], feeds[before[inside]] + 1)
+    return start - offsets[row], end - start

@@ -1,0 +1,75 @@
+"""Lines that tell by themselves that they are no content."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gristmill.documents.edits import apply_edits
+from gristmill.documents.errors import UsageError
+from gristmill.documents.stage import checked_measure
+from gristmill.filters.templates import LineRules
+
+NAVIGATION = "Home\nAbout us\nNews\nContact us\nGardening\nOld maps"
+
+
+def left(*texts, stage=None):
+    """Texts without what is cut, and the scores."""
+    column = pa.array(texts, pa.large_string())
+    measured = checked_measure(stage or LineRules(), pa.record_batch({"text": column}))
+    return apply_edits(column, measured.edits).to_pylist(), measured.scores
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("We use cookies. Read our privacy policy.", "notice"),
+        ("Copyright 2024 by the authors, all rights reserved", "notice"),
+        ("Share on Facebook Twitter Pinterest", "share_bar"),
+        ("Tweet | Email | Print", "share_bar"),
+        (NAVIGATION, "navigation"),
+    ],
+)
+def test_line_rules_cut_what_is_no_content(line, kind):
+    text = f"The river is long.\n{line}\nIt ends at the sea."
+    found, scores = left(text, "Another text.")
+    assert found == ["The river is long.\nIt ends at the sea.", "Another text."]
+    assert scores[kind].tolist() == [line.count("\n") + 1, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bake the cookies for ten minutes.",
+        "Her privacy mattered to her.",
+        "Print the share of each heir on this page and send it by post.",
+        "Home\nAbout us\nNews",
+        "2 eggs\n1 lemon\nsalt\nbutter\nsugar\nmilk\nflour\ncream",
+        "Tyger Tyger\nburning bright\nIn the forests\nof the night",
+        "Cookies and privacy " + "are words of a long paragraph of content " * 10,
+        "",
+        "\n\n",
+    ],
+)
+def test_line_rules_keep_content(text):
+    assert left(text)[0] == [text]
+
+
+def test_line_rules_slices_and_last_lines():
+    column = pa.array(["x\n" * 3, "Good text.\nTweet Share"], pa.large_string())[1:]
+    measured = checked_measure(LineRules(), pa.record_batch({"text": column}))
+    assert apply_edits(column, measured.edits).to_pylist() == ["Good text.\n"]
+
+
+@given(st.lists(st.text(alphabet="aé \n中|.", max_size=40), max_size=5))
+def test_line_rules_any_text_keeps_the_contract_and_a_second_run_cuts_nothing(texts):
+    more = [t + "\nTweet Share\n" + t for t in texts]
+    found, _ = left(*more)
+    assert left(*found)[0] == found
+
+
+def test_line_rules_wrong_field_is_named():
+    with pytest.raises(UsageError, match="run_lines is 0"):
+        LineRules(run_lines=0)
