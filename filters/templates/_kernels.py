@@ -209,7 +209,7 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
     row, words, literals, words that notices use. Lines without words are left out. `texts`
     uint64[rows]: hash of all words.
     """
-    room = longest(offsets) + 1
+    room = longest(offsets) // 2 + 2  # a word takes a byte and a separator, or more
     words = np.empty(room, np.uint64)
     masks = np.empty(room, np.uint8)
     places = np.empty((room, 3), np.int64)
@@ -305,7 +305,7 @@ def words_of(data, offsets, common, words, masks, places, ends):
 def known_words(data, offsets, bits):
     """Set the bit of every word in `bits` uint8[2 ** 17]."""
     common = np.zeros(1 << 17, np.uint8)
-    room = longest(offsets) + 1
+    room = longest(offsets) // 2 + 2  # a word takes a byte and a separator, or more
     words = np.empty(room, np.uint64)
     masks = np.empty(room, np.uint8)
     places = np.empty((room, 3), np.int64)

@@ -58,7 +58,7 @@ class Families:
     sample: int = 64
     sample_share: str = "1/5"
     min_pages: int = 10
-    min_share: str = "0.4"
+    min_share: str = "0.3"
     min_slotted: int = 20
     min_prose: int = 60
     exemplars: int = 3

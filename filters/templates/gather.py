@@ -49,7 +49,7 @@ class Gather:
     """One row for every document with boilerplate, fill-in lines or a family."""
 
     name: ClassVar[str] = "pages"
-    line_pages: int = 4
+    line_pages: int = 5
     line_share: str = "0.05"  # of the host's pages
     min_pages: int = 10
 

@@ -26,7 +26,7 @@ class Words(NamedTuple):
 def words_of(texts: pa.Array) -> Words:
     """Scan some texts."""
     view = text_view(texts)
-    room = int(view.offsets[-1] - view.offsets[0]) + 1
+    room = int(view.offsets[-1] - view.offsets[0]) // 2 + view.rows + 1
     words, masks = np.empty(room, np.uint64), np.empty(room, np.uint8)
     places, ends = np.empty((room, 3), np.int64), np.empty(view.rows, np.int64)
     kernels.words_of(view.data, view.offsets, common(), words, masks, places, ends)

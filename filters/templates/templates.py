@@ -112,14 +112,14 @@ class Templates:
     )  # fmt: skip
     decided: ClassVar[pa.Schema] = DECIDED
 
-    line_pages: int = 4  # pages of a host with a line, from which it may be boilerplate
+    line_pages: int = 5  # pages of a host with a line, from which it may be boilerplate
     line_share: str = "0.05"  # and of the host's pages; exact: a decimal or a fraction
     notice_hosts: int = 10  # hosts with a notice, from which it is one wherever it stands
     anchor_ngram: int = 4  # masked items in an anchor
     anchors: int = 24  # of a page
     ngram: int = 5  # items, or words, by which a page is laid over its template
     min_pages: int = 10  # distinct URLs, and texts, of a family
-    min_share: str = "0.4"  # of a page's words, in lines of the template with a slot; exact
+    min_share: str = "0.3"  # of a page's words, in lines of the template with a slot; exact
     min_slotted: int = 20  # and so many of them
     min_prose: int = 60  # own words in lines of prose that save a page
     exemplars: int = 3  # template pages of a family that stay

@@ -135,7 +135,7 @@ def test_verify_names_a_page_that_its_template_does_not_explain(made, tmp_path):
     finally:
         path.write_bytes(before)
     assert stamp.st_size == len(before)
-    assert [what for _, what in found if "less alike than 2/5" in what]
+    assert [what for _, what in found if "less alike than 3/10" in what]
 
 
 def test_sample_shows_a_template_with_its_slots_fills_and_pages(made, facts):
