@@ -1,0 +1,172 @@
+"""Labelled texts and the recipe of a head: what a training reads, checked before it starts."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ...documents.errors import UsageError, did_you_mean
+from ...documents.files import read_lines
+
+GRADED, NOMINAL = "graded", "nominal"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recipe:
+    """How a head is trained; a file of the same keys in `filters/models/`."""
+
+    head: str  # its name
+    texts: str  # JSONL of id and text, relative to the data folder
+    labels: str  # CSV of id, site and labels
+    label: str  # the column
+    site: str = "site"  # the column that no fold splits
+    kind: str = GRADED  # whole numbers from 0, or `nominal`: names
+    positive: int = 3  # grades from here on are good (AUC, average precision, calibration)
+    format: int = 1
+    bucket: int = 1 << 20  # bigrams are hashed into so many rows
+    at_least: int = 2  # texts with a word, for a place in the vocabulary
+    word_share: float = 0.3  # of the variance of a text's features; bigrams have the rest
+    power: float = 0.5  # features are scaled by their mean to minus this
+    ridge: float = 0.1  # over a kernel with a mean diagonal of 1
+    folds: int = 10
+    pieces: int = 0  # of each text, with the teacher's score, learnt beside the whole
+    piece_weight: float = 0.0
+    columns: int = 0  # nominal labels: dimensions of the model; 0: as many as labels
+
+    def __post_init__(self) -> None:
+        """Check the fields; UsageError names the one that is wrong."""
+        checks = {
+            "format": self.format == 1,
+            "kind": self.kind in {GRADED, NOMINAL},
+            "bucket": 0 <= self.bucket < 1 << 30,
+            "at_least": self.at_least >= 1,
+            "word_share": 0 < self.word_share <= 1,
+            "ridge": self.ridge > 0,
+            "folds": self.folds >= 2,
+        }
+        for name, good in checks.items():
+            if not good:
+                msg = f"recipe: {name}: cannot be {getattr(self, name)!r}"
+                raise UsageError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Texts in the order of their ids, with what is known of each."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    sites: np.ndarray  # str[texts]
+    types: np.ndarray  # str[texts]: page_type, "" where there is none
+    labels: tuple[str, ...]  # the names, in order
+    truth: np.ndarray  # int64[texts]: place in `labels`
+    digest: str  # sha256 over ids, texts, sites and labels
+
+    def take(self, rows: np.ndarray) -> Labelled:
+        """Some of them."""
+        return Labelled(
+            tuple(self.ids[r] for r in rows),
+            tuple(self.texts[r] for r in rows),
+            self.sites[rows],
+            self.types[rows],
+            self.labels,
+            self.truth[rows],
+            self.digest,
+        )
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe; UsageError names an unknown or a missing key."""
+    try:
+        given = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        msg = f"recipe {path}: cannot be read: {error}"
+        raise UsageError(msg) from error
+    known = {f.name: f for f in fields(Recipe)}
+    if not isinstance(given, dict):
+        msg = f"recipe {path}: expected keys and values, found {type(given).__name__}"
+        raise UsageError(msg)
+    for key in given:
+        if key not in known:
+            msg = f"recipe {path}: unknown key {key!r}{did_you_mean(str(key), known)}"
+            raise UsageError(msg)
+    typed = {"str": str, "int": int, "float": (int, float)}
+    for key, value in given.items():
+        wanted = typed[str(known[key].type)]
+        if not isinstance(value, wanted) or isinstance(value, bool):  # type: ignore[arg-type]
+            msg = f"recipe {path}: {key}: expected {known[key].type}, found {value!r}"
+            raise UsageError(msg)
+    try:
+        return Recipe(**given)
+    except TypeError as error:
+        msg = f"recipe {path}: {str(error).split('__init__() ')[-1]}"
+        raise UsageError(msg) from error
+
+
+def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
+    """Join texts and labels by id, in the order of ids; UsageError where one misses the other."""
+    table: dict[str, dict[str, Any]] = {}
+    raw = "\n".join(line for _, line in read_lines(labels, "labels"))
+    for row in csv.DictReader(io.StringIO(raw)):
+        for column in ("id", recipe.site, recipe.label):
+            if not row.get(column):
+                msg = f"{labels}: no {column!r} in {row}; columns: {', '.join(map(str, row))}"
+                raise UsageError(msg)
+        table[row["id"]] = row
+    found: dict[str, str] = {}
+    for number, line in read_lines(texts, "texts"):
+        try:
+            entry = json.loads(line)
+            found[entry["id"]] = str(entry["text"])
+        except (ValueError, TypeError, KeyError) as error:
+            msg = f"{texts}:{number}: expected JSON with 'id' and 'text': {error!r}"
+            raise UsageError(msg) from error
+    missing = sorted(table.keys() ^ found.keys())
+    if missing:
+        msg = f"{texts}, {labels}: {len(missing)} ids stand in one alone, such as {missing[0]!r}"
+        raise UsageError(msg)
+    ids = tuple(sorted(table))
+    names, truth = _truth([table[i][recipe.label] for i in ids], recipe, labels)
+    sites = [table[i][recipe.site] for i in ids]
+    digest = hashlib.sha256()
+    for i, site in zip(ids, sites, strict=True):
+        for part in (i, site, table[i][recipe.label], found[i]):
+            digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return Labelled(
+        ids,
+        tuple(found[i] for i in ids),
+        np.array(sites),
+        np.array([table[i].get("page_type") or "" for i in ids]),
+        names,
+        truth,
+        digest.hexdigest(),
+    )
+
+
+def _truth(values: list[str], recipe: Recipe, where: Path) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names of the labels in order and the place of each value; at least two must occur."""
+    if recipe.kind == NOMINAL:
+        names = tuple(sorted(set(values)))
+        truth = np.array([names.index(v) for v in values], np.int64)
+    else:
+        try:
+            truth = np.array([int(v) for v in values], np.int64)
+        except ValueError as error:
+            msg = f"{where}: {recipe.label}: expected whole numbers from 0: {error}"
+            raise UsageError(msg) from error
+        if truth.min() < 0 or truth.max() > 99:
+            msg = f"{where}: {recipe.label}: expected grades from 0 to 99, found {truth.min()}"
+            raise UsageError(msg)
+        names = tuple(map(str, range(int(truth.max()) + 1)))
+    if len(np.unique(truth)) < 2:
+        msg = f"{where}: {recipe.label}: every text has the same label; nothing can be learnt"
+        raise UsageError(msg)
+    return names, truth
