@@ -14,6 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .cli_quality import add_commands as add_quality
+
 
 class Commands(TyperGroup):
     """Turns the errors of the mill into one line on stderr and an exit code."""
@@ -50,6 +52,9 @@ mix = typer.Typer(help="Look at a compiled training plan.", **_PLAIN)
 app.add_typer(mix, name="mix")
 dedup = typer.Typer(help="Near duplicates: settings, and an index of crawls.", **_PLAIN)
 app.add_typer(dedup, name="dedup")
+quality = typer.Typer(help="Make and judge classifiers of quality.", **_PLAIN)
+app.add_typer(quality, name="quality")
+add_quality(quality)
 
 
 class Format(StrEnum):

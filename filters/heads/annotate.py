@@ -144,7 +144,7 @@ def annotate(
     documents: list[tuple[str, str]],
     out: Path,
     asker: Asker,
-    say: Callable[[str], None] = lambda line: None,
+    say: Callable[[str], None],
 ) -> Tally:
     """Ask for the labels of `documents`, append them to `out`; return what it came to."""
     tally = Tally()

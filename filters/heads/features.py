@@ -76,7 +76,7 @@ def vocabulary(tokens: Tokens, rows: Iterable[np.ndarray], at_least: int) -> tup
 
 
 def matrix(tokens: Tokens, rows: Sequence[np.ndarray], space: Space) -> Any:
-    """scipy CSR float64[texts, columns] of means; each row sums to 1."""
+    """Scipy CSR float64[texts, columns] of means; each row sums to 1."""
     from scipy import sparse
 
     column = np.full(len(tokens.number), -1, np.int64)

@@ -1,7 +1,7 @@
 """Fit a linear classifier on means of hashed words and bigrams, and give it calibrated classes.
 
 Ridge in the dual: a text's features are means, scaled by 1/sqrt(mean of the feature), words and
-bigrams in the shares of the recipe; with n texts the system is n x n whatever the number of columns.
+bigrams in the shares of the recipe; with n texts the system is n x n, however many the columns.
 Graded labels get one score s and the adjacent-category model (Agresti 2010, section 4.1):
 logit of grade k = a k s + b_k, so that the expected grade rises with s. Nominal labels get a score
 each, one against the rest, and one temperature for all. Both are fitted on scores of texts whose
@@ -74,9 +74,7 @@ def solve(kernel: np.ndarray, targets: np.ndarray, ridge: float) -> tuple[np.nda
     return cho_solve(factor, targets - mean), mean
 
 
-def unseen(
-    kernel: np.ndarray, targets: np.ndarray, ridge: float, fold: np.ndarray
-) -> np.ndarray:
+def unseen(kernel: np.ndarray, targets: np.ndarray, ridge: float, fold: np.ndarray) -> np.ndarray:
     """float64[texts, targets]: what a ridge of the other folds says of each text."""
     out = np.empty_like(targets)
     for k in np.unique(fold):

@@ -5,6 +5,7 @@ All are plain numpy over whole arrays; ties count half (AUC) or take the mean ra
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -69,7 +70,7 @@ def bootstrap(
     _, group = np.unique(np.asarray(sites), return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 2))
-    members = [order[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    members = [order[a:b] for a, b in itertools.pairwise(starts)]
     generator = np.random.Generator(np.random.PCG64(seed))
     found = [
         measure(np.concatenate([members[g] for g in drawn]))

@@ -17,7 +17,9 @@ from typing import Any
 
 from ...documents.errors import UsageError
 
-_LABEL = re.compile(r"^##\s+([A-Za-z_]\w*)\s*:\s*(\d+)\s*(?:-\s*(\d+)|((?:/\s*\d+\s*)+))", re.M)
+_LABEL = re.compile(
+    r"^##\s+([A-Za-z_]\w*)\s*:\s*(\d+)\s*(?:-\s*(\d+)|((?:/\s*\d+\s*)+))", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,15 +35,13 @@ def train(data: Labelled, recipe: Recipe, read: Read | None = None) -> Head:
     space = Space(words, recipe.bucket)
     means = matrix(read.tokens, read.rows, space)
     with _one_thread():
-        return _fit(data, recipe, space, means, _counts(read, words))
+        return _fit(data, recipe, space, means)
 
 
-def _fit(
-    data: Labelled, recipe: Recipe, space: Space, means: Any, counts: np.ndarray
-) -> Head:
+def _fit(data: Labelled, recipe: Recipe, space: Space, means: Any) -> Head:
     scaled = fit.scaled(means, space, recipe.word_share, recipe.power)
     kernel, size = fit.gram(scaled.matrix)
-    targets = _targets(data, recipe)
+    targets = targets_of(data, recipe)
     fold = fit.folds(data.sites, recipe.folds)
     held = fit.unseen(kernel, targets, recipe.ridge, fold)
     dual, mean = fit.solve(kernel, targets, recipe.ridge)
@@ -55,14 +53,12 @@ def _fit(
     unit = np.abs(weights).max() or 1.0
     rows = np.concatenate([weights / unit, np.ones((space.columns, 1))], axis=1)
     return Head(
-        words=space.words,
-        counts=counts,
+        words=tuple(w.encode("utf-8", "replace") for w in space.words),
         bucket=space.bucket,
         labels=data.labels,
-        label_counts=np.bincount(data.truth, minlength=len(data.labels)),
+        label_counts=tuple(np.bincount(data.truth, minlength=len(data.labels)).tolist()),
         rows=rows.astype(np.float32),
         output=_output(data, recipe, held, unit, bias),
-        weight=np.asarray(means.mean(axis=0)).ravel(),
     )
 
 
@@ -81,17 +77,11 @@ def _output(
     return np.stack([steps * unit, steps * bias[0] + extra], axis=1).astype(np.float32)
 
 
-def _targets(data: Labelled, recipe: Recipe) -> np.ndarray:
+def targets_of(data: Labelled, recipe: Recipe) -> np.ndarray:
     """float64[texts, scores]: the grade, or one column for each name."""
     if recipe.kind == NOMINAL:
         return np.eye(len(data.labels))[data.truth]
     return data.truth[:, None].astype(np.float64)
-
-
-def _counts(read: Read, words: tuple[str, ...]) -> np.ndarray:
-    """int64[words]: how often each stands in the texts (the format wants to know)."""
-    every = np.bincount(np.concatenate(read.rows), minlength=len(read.tokens.number))
-    return np.array([every[read.tokens.number[w]] if w in read.tokens.number else 0 for w in words])
 
 
 def cross_fit(
@@ -101,10 +91,10 @@ def cross_fit(
 
     `float` and `quantized`: each of `count` models is written to `where` and loaded as users do.
     """
+    import pyarrow as pa
+
     from ..fasttext import load
     from .write import write
-
-    import pyarrow as pa
 
     read = read_tokens(data.texts)
     fold = fit.folds(groups, count)
@@ -116,10 +106,10 @@ def cross_fit(
         part = Read(read.tokens, tuple(read.rows[r] for r in seen))
         head = train(data.take(seen), recipe, part)
         texts = pa.array([data.texts[r] for r in test], pa.large_string())
-        for kind in out:
+        for kind, chances in out.items():
             path = where / f"{k}.{kind}"
             write(head, path, quantized=kind == "quantized")
-            out[kind][test] = load(path).probabilities(texts)
+            chances[test] = load(path).probabilities(texts)
             path.unlink()
     return out
 

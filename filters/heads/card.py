@@ -1,0 +1,211 @@
+"""`gristmill quality card`: the model card as Markdown, every figure from `quality evaluate`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ...documents.errors import UsageError
+
+_WARNINGS = """\
+- The labels were given by a language model reading each page under a rubric, not by people. The
+  head imitates that judgement, its tastes and its errors included.
+- AUC and rank correlation say how well the head imitates the labels. They are **not** training
+  value: whether a corpus chosen by it trains a better model, nothing here measures.
+- English web pages of one collection. Other languages, code and mathematics are out of its sight:
+  see the canaries.
+- It is linear in words and pairs of words. Whoever knows it can please it: see the rewritings.
+"""
+
+
+def read_figures(path: Path) -> dict[str, Any]:
+    """What `quality evaluate --out` wrote; UsageError for anything else."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        good = found["format"] == 1 and found["ladder"] and found["recipe"]["head"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        msg = f"{path}: expected the JSON of `gristmill quality evaluate --out`: {error!r}"
+        raise UsageError(msg) from error
+    if not good:
+        msg = f"{path}: expected the JSON of `gristmill quality evaluate --out`"
+        raise UsageError(msg)
+    return found
+
+
+def render(found: dict[str, Any]) -> str:
+    """The card."""
+    recipe = found["recipe"]
+    head = recipe["head"]
+    parts = [
+        f"# The head `{head}`\n\n"
+        f"Written by `gristmill quality card` from the figures of `gristmill quality evaluate`. "
+        f"A fastText "
+        f"model of {found['model_bytes']:,} bytes, sha256 `{found['model_sha256'][:16]}`, "
+        f"trained by "
+        f"`gristmill quality train` from `{head}.yaml` on {found['texts']:,} pages of "
+        f"{found['sites']:,} sites (data `{found['data_sha256'][:16]}`). Classes: "
+        + ", ".join(
+            f"{k} ({n})" for k, n in zip(found["labels"], found["label_counts"], strict=True)
+        )
+        + f".\n\n{_WARNINGS}",
+        (
+            f"Figures below are of {found['folds']} models of the same recipe, each judging "
+            f"pages of "
+            "sites that it has not seen; intervals are 95 %, by bootstrap over sites."
+        ),
+    ]
+    parts += _nominal(found) if "macro_f1" in found["ladder"][0] else _graded(found)
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def table(names: list[str], rows: list[list[Any]]) -> str:
+    """A Markdown table; floats to three places."""
+    lines = [names, ["---"] * len(names), *([_cell(c) for c in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.3f}"
+    if isinstance(value, (list, tuple)):
+        return " to ".join(_cell(v) for v in value)
+    return str(value)
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _graded(found: dict[str, Any]) -> list[str]:
+    keys = ["model", "auc", "auc_95", "average_precision", "spearman", "spearman_95"]
+    names = ["model", "AUC at >= 3", "95 %", "average precision", "Spearman", "95 %"]
+    names[1] = f"AUC at >= {found['recipe']['positive']}"
+    last, gain, random = found["ladder"][-1], found["gain_over_tfidf"], found["random_split"]
+    flips = found["quantized"]
+    parts = [
+        "## Against baselines",
+        table(names, [[row[k] for k in keys] for row in found["ladder"]]),
+        (
+            f"Gain of the quantized head over TF-IDF ridge, paired: AUC {gain['auc']:+.3f} "
+            f"({_cell(gain['auc_95'])}), Spearman {gain['spearman']:+.3f} "
+            f"({_cell(gain['spearman_95'])})."
+        ),
+        (
+            f"With pages of one site on both sides (a random split): AUC {random['auc']:.3f}, "
+            f"Spearman "
+            f"{random['spearman']:.3f}; the gap to unseen sites is "
+            f"{random['auc'] - last['auc']:+.3f} and "
+            f"{random['spearman'] - last['spearman']:+.3f}."
+        ),
+        (
+            f"Quantization: Spearman with the float model {flips['spearman_with_float']:.5f}, "
+            f"largest "
+            f"difference of score {flips['largest_difference']:.4f}, "
+            f"{_share(flips['other_bucket'])} "
+            f"of pages "
+            f"in another bucket; decisions flipped at a cut point, the worst of 19: "
+            f"{_share(max(flips['flipped_at_cut']))}, mean "
+            f"{_share(sum(flips['flipped_at_cut']) / len(flips['flipped_at_cut']))}."
+        ),
+    ]
+    if "held_back" in found:
+        row = found["held_back"]
+        parts += [
+            (
+                f"The shipped model on {row['texts']} pages of {row['sites']} sites held back "
+                f"({row['shared_sites']} pages of sites seen in training): AUC {row['auc']:.3f} "
+                f"({_cell(row['auc_95'])}), average precision {row['average_precision']:.3f}, "
+                f"Spearman "
+                f"{row['spearman']:.3f} ({_cell(row['spearman_95'])})."
+            )
+        ]
+    ece, brier = found["ece"], found["brier"]
+    groups = ["group", "texts", "good", "predicted", "auc", "spearman"]
+    return [
+        *parts,
+        "## Calibration",
+        (
+            f"Probability of a grade of {found['recipe']['positive']} or more. Expected "
+            f"calibration error "
+            f"over 15 bins of equal mass: {ece['of_the_head']:.3f} by the head's own classes, "
+            f"{ece['isotonic']:.3f} by isotonic regression fitted on other sites; Brier "
+            f"{brier['of_the_head']:.3f} and {brier['isotonic']:.3f}."
+        ),
+        table(["predicted", "found", "pages"], [list(r) for r in found["reliability"]]),
+        "## By page type and length",
+        "Fewer than 200 pages: read with care.",
+        table(groups, [[row[k] for k in groups] for row in found["by_type"]]),
+        table(groups, [[row[k] for k in groups] for row in found["by_length"]]),
+        "## Buckets",
+        (
+            "20 buckets by cut points on the expected grade, frozen: bucket = number of cut "
+            "points that a "
+            "score reaches. They are 5 % quantiles of the labelled pages."
+        ),
+        "`" + " ".join(f"{c:.4f}" for c in found["cut_points"]) + "`",
+        "## Canaries",
+        (
+            "Buckets that the shipped model gives texts written to be put in their place "
+            "(`filters/heads/canaries.jsonl`)."
+        ),
+        table(
+            ["set", "texts", "median bucket", "buckets"],
+            [
+                [name, len(b), str(median(b)), " ".join(map(str, sorted(b)))]
+                for name, b in found["canaries"].items()
+            ],
+        ),
+        "## Rewritings",
+        (
+            f"{found['attacks'][0]['texts']} of the labelled pages, rewritten without adding "
+            f"knowledge; the "
+            "shipped model. Top quarter: bucket 15 and above."
+        ),
+        table(
+            ["rewriting", "mean change of score", "of bucket", "into top quarter", "out of it"],
+            [
+                [
+                    row["attack"],
+                    f"{row['mean_change']:+.3f}",
+                    f"{row['mean_buckets']:+.2f}",
+                    _share(row["into_top_quarter"]),
+                    _share(row["out_of_top_quarter"]),
+                ]
+                for row in found["attacks"]
+            ],
+        ),
+    ]
+
+
+def _nominal(found: dict[str, Any]) -> list[str]:
+    keys = ["model", "accuracy", "accuracy_95", "macro_f1"]
+    groups = ["group", "texts", "precision", "recall", "f1"]
+    last, random = found["ladder"][-1], found["random_split"]
+    return [
+        "## Against baselines",
+        table(
+            ["model", "accuracy", "95 %", "macro-F1"],
+            [[r[k] for k in keys] for r in found["ladder"]],
+        ),
+        (
+            f"With pages of one site on both sides (a random split): accuracy "
+            f"{random['accuracy']:.3f}, "
+            f"macro-F1 {random['macro_f1']:.3f}; the gap is "
+            f"{random['accuracy'] - last['accuracy']:+.3f} and "
+            f"{random['macro_f1'] - last['macro_f1']:+.3f}. Quantization changes the likeliest "
+            f"label "
+            f"of "
+            f"{_share(found['quantized']['flipped'])} of pages."
+        ),
+        "## By label",
+        table(groups, [[row[k] for k in groups] for row in found["by_type"]]),
+        "## Calibration",
+        (
+            f"Probability of the likeliest label; expected calibration error "
+            f"{found['ece']['of_the_head']:.3f}."
+        ),
+        table(["predicted", "found", "pages"], [list(r) for r in found["reliability"]]),
+    ]

@@ -1,0 +1,188 @@
+"""From labelled pages to a model, a card and figures; each step once more gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gristmill.documents.errors import UsageError
+from gristmill.filters._cards import read_card
+from gristmill.filters.fasttext import load
+from gristmill.filters.heads import commands, fit
+from gristmill.filters.heads.card import render
+from gristmill.filters.heads.data import read_recipe
+from gristmill.filters.heads.features import Tokens, fnv
+from gristmill.filters.heads.train import cross_fit
+from gristmill.filters.quality import Quality
+
+
+def quiet(line):
+    pass
+
+
+def trained(folder, where, head="edu"):
+    commands.train(folder / f"{head}.yaml", folder, where / f"{head}.bin", quiet)
+    commands.quantize(where / f"{head}.bin", where / f"{head}.ftz")
+    return where / f"{head}.bin", where / f"{head}.ftz"
+
+
+@pytest.mark.parametrize("head", ["edu", "kind"])
+def test_train_twice_gives_the_same_bytes(folder, tmp_path, head):
+    one, two = (trained(folder, tmp_path / n, head) for n in "ab")
+    for a, b in zip(one, two, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+
+
+@pytest.mark.parametrize("head", ["edu", "kind"])
+def test_model_is_read_alike_by_the_library(folder, tmp_path, head):
+    fasttext = pytest.importorskip("fasttext")
+    _, texts = commands.read(folder / f"{head}.yaml", folder)
+    for path in trained(folder, tmp_path, head):
+        model, library = load(path), fasttext.load_model(str(path))
+        ours = model.probabilities(pa.array(texts.texts[:40], pa.large_string()))
+        for row, text in zip(ours, texts.texts, strict=False):
+            names, chances = library.predict(text.replace("\n", " "), k=-1)
+            theirs = {n.removeprefix("__label__"): c for n, c in zip(names, chances, strict=True)}
+            expected = [theirs[label] for label in model.labels]
+            np.testing.assert_allclose(row, expected, atol=2e-4)  # float32 sums, 1e-5 added
+
+
+def test_quantized_head_ranks_as_the_dense_one(folder, tmp_path):
+    dense, small = trained(folder, tmp_path)
+    _, texts = commands.read(folder / "edu.yaml", folder)
+    column = pa.array(texts.texts, pa.large_string())
+    a, b = (load(p).probabilities(column) @ np.arange(4) for p in (dense, small))
+    assert np.abs(a - b).max() < 0.05
+    assert small.stat().st_size < dense.stat().st_size / 4
+
+
+def test_cross_fit_judges_no_page_by_a_model_that_saw_its_site(folder, tmp_path, monkeypatch):
+    from gristmill.filters.heads import train as module
+
+    recipe, data = commands.read(folder / "edu.yaml", folder)
+    seen = []
+    real = module.train
+
+    def spy(part, *rest):
+        seen.append(set(part.sites.tolist()))
+        return real(part, *rest)
+
+    monkeypatch.setattr(module, "train", spy)
+    cross_fit(data, recipe, data.sites, 3, tmp_path)
+    fold = fit.folds(data.sites, 3)
+    for k, sites in zip(sorted(set(fold.tolist())), seen, strict=True):
+        assert sites.isdisjoint(data.sites[fold == k].tolist())
+        assert sites == set(data.sites[fold != k].tolist())
+
+
+def test_folds_stay_when_other_sites_come():
+    few = fit.folds(np.array(["a", "b", "b"]), 5)
+    more = fit.folds(np.array(["a", "b", "b", "c", "d"]), 5)
+    assert few.tolist() == more[:3].tolist()
+
+
+def test_evaluate_and_card_say_the_same(folder, tmp_path):
+    _, small = trained(folder, tmp_path)
+    found = commands.evaluate(folder / "edu.yaml", small, folder, None, quiet)
+    again = commands.evaluate(folder / "edu.yaml", small, folder, None, quiet)
+    assert json.dumps(found) == json.dumps(again)
+    rows = {row["model"]: row for row in found["ladder"]}
+    assert rows["constant"]["auc"] < 0.6
+    assert rows["head, quantized"]["auc"] > 0.85
+    assert len(found["canaries"]) == 12
+    text = render(found)
+    assert f"{rows['head, quantized']['auc']:.3f}" in text
+    assert "not** training" in text
+    assert "nan" not in text.lower().replace("finance", "")
+
+
+def test_evaluate_names_the_kinds(folder, tmp_path):
+    _, small = trained(folder, tmp_path, "kind")
+    found = commands.evaluate(folder / "kind.yaml", small, folder, None, quiet)
+    assert found["ladder"][-1]["accuracy"] > found["ladder"][0]["accuracy"] + 0.2
+    assert "## By label" in render(found)
+
+
+def test_evaluate_held_back_pages_count_sites_seen_before(folder, tmp_path):
+    _, small = trained(folder, tmp_path)
+    held = (folder / "pages.jsonl", folder / "pages.csv")
+    found = commands.evaluate(folder / "edu.yaml", small, folder, held, quiet)
+    assert found["held_back"]["shared_sites"] == 180
+
+
+@pytest.mark.parametrize("head", ["edu", "kind"])
+def test_calibrate_writes_the_card_that_the_stage_reads(folder, tmp_path, head):
+    _, small = trained(folder, tmp_path, head)
+    commands.calibrate(folder / f"{head}.yaml", small, folder)
+    card = read_card(small, load(small).labels)
+    batch = pa.RecordBatch.from_pydict(
+        {"text": pa.array(["proof because energy", "buy cart now"], pa.large_string())}
+    )
+    scores = Quality(models=(small,)).measure(batch).scores
+    if head == "kind":
+        assert card.values is None
+        assert scores["kind"].tolist() == [b"lesson", b"shop"]
+    else:
+        assert len(card.cut_points) == 19
+        assert scores["edu_bucket"][0] > scores["edu_bucket"][1]
+
+
+def test_quantize_refuses_a_model_that_is_quantized(folder, tmp_path):
+    _, small = trained(folder, tmp_path)
+    with pytest.raises(UsageError, match=r"expected the \.bin"):
+        commands.quantize(small, tmp_path / "again.ftz")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("bukcet: 5", r"unknown key 'bukcet'; did you mean 'bucket'"),
+        ("bucket: many", r"bucket: expected int, found 'many'"),
+        ("ridge: 0", r"ridge: cannot be 0"),
+        ("kind: ordinal", r"kind: cannot be 'ordinal'"),
+    ],
+)
+def test_recipe_with_a_fault_names_it(tmp_path, line, message):
+    path = tmp_path / "r.yaml"
+    path.write_text("head: x\ntexts: t\nlabels: l\nlabel: y\n" + line + "\n")
+    with pytest.raises(UsageError, match=message):
+        read_recipe(path)
+
+
+def test_recipe_without_a_key_names_it(tmp_path):
+    (tmp_path / "r.yaml").write_text("head: x\n")
+    with pytest.raises(UsageError, match="'texts'"):
+        read_recipe(tmp_path / "r.yaml")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("id,site,edu\np000,s,1\n", "179 ids stand in one alone"),
+        ("id,site,edu\np000,s,\n", "no 'edu'"),
+        ("id,site,edu\n" + "".join(f"p{n:03},s,2\n" for n in range(180)), "the same label"),
+        ("id,site,edu\n" + "".join(f"p{n:03},s,x{n}\n" for n in range(180)), "whole numbers"),
+    ],
+)
+def test_labels_with_a_fault_are_refused(folder, tmp_path, labels, message):
+    for name in ("pages.jsonl", "edu.yaml"):
+        (tmp_path / name).write_text((folder / name).read_text())
+    (tmp_path / "pages.csv").write_text(labels)
+    with pytest.raises(UsageError, match=message):
+        commands.read(tmp_path / "edu.yaml", tmp_path)
+
+
+def test_tokens_are_what_stands_between_blanks():
+    tokens = Tokens()
+    assert tokens.read("a\tb\n\na\0b  ").tolist() == [0, 1, 0, 1, 2]
+    assert list(tokens.number) == ["a", "b", "</s>"]
+
+
+def test_hash_widens_signed_bytes_as_the_library_does():
+    assert fnv(b"") == 2166136261
+    assert fnv(b"a") == 0xE40C292C  # FNV-1a of "a"
+    assert fnv("é".encode()) != 0
+    assert fnv(b"\xc3") == ((2166136261 ^ 0xFFFFFFC3) * 16777619 & 0xFFFFFFFF)
