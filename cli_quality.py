@@ -10,13 +10,14 @@ import typer
 
 Recipe = Annotated[Path, typer.Argument(metavar="RECIPE", help="A head's recipe (YAML).")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model: .bin or .ftz.")]
+Figures = Annotated[Path, typer.Argument(metavar="FIGURES", help="Of `evaluate --out`.")]
 Data = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the recipe's paths start.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where it goes.")]
 
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to the sub-application `quality`."""
-    for command in (annotate, train, quantize, calibrate, evaluate, card):
+    for command in (annotate, train, quantize, evaluate, calibrate, card):
         app.command()(command)
 
 
@@ -61,13 +62,6 @@ def quantize(model: Model, out: Out) -> None:
     _emit(commands.quantize(model, out))
 
 
-def calibrate(recipe: Recipe, model: Model, data: Data) -> None:
-    """Write cut points and calibration, from sites not seen, beside a model."""
-    from .filters.heads import commands
-
-    _emit(commands.calibrate(recipe, model, data))
-
-
 def evaluate(
     recipe: Recipe,
     model: Model,
@@ -89,9 +83,14 @@ def evaluate(
     _emit(found)
 
 
-def card(
-    figures: Annotated[Path, typer.Argument(metavar="FIGURES", help="Of `evaluate --out`.")],
-) -> None:
+def calibrate(figures: Figures, model: Model) -> None:
+    """Write a model's cut points and calibration beside it, from its figures."""
+    from .filters.heads import commands
+
+    _emit(commands.calibrate(figures, model))
+
+
+def card(figures: Figures) -> None:
     """Print the model card of evaluated figures, as Markdown."""
     from .filters.heads.card import read_figures, render
 

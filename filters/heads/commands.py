@@ -52,13 +52,13 @@ def quantize(model: Path, out: Path) -> dict[str, Any]:
     return described(out)
 
 
-def calibrate(recipe: Path, model: Path, data: Path) -> dict[str, Any]:
-    """Write the card that the quality stage reads beside the model."""
+def calibrate(figures: Path, model: Path) -> dict[str, Any]:
+    """Write the card that the quality stage reads beside the model that the figures are of."""
     from .._cards import card_path
+    from .card import read_figures
     from .evaluate import run_time_card
 
-    plan, texts = read(recipe, data)
-    card = run_time_card(texts, plan, model)
+    card = run_time_card(read_figures(figures), model)
     text = json.dumps(card, indent=1, ensure_ascii=False)
     card_path(model).write_text(text + "\n", encoding="utf-8")
     return {"card": str(card_path(model)), "model_sha256": card["model_sha256"]}

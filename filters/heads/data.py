@@ -31,26 +31,27 @@ class Recipe:
     kind: str = GRADED  # whole numbers from 0, or `nominal`: names
     positive: int = 3  # grades from here on are good (AUC, average precision, calibration)
     format: int = 1
-    bucket: int = 1 << 20  # bigrams are hashed into so many rows
-    at_least: int = 2  # texts with a word, for a place in the vocabulary
-    word_share: float = 0.3  # of the variance of a text's features; bigrams have the rest
-    power: float = 0.5  # features are scaled by their mean to minus this
-    ridge: float = 0.1  # over a kernel with a mean diagonal of 1
-    folds: int = 10
-    pieces: int = 0  # of each text, with the teacher's score, learnt beside the whole
-    piece_weight: float = 0.0
-    columns: int = 0  # nominal labels: dimensions of the model; 0: as many as labels
+    bucket: int = 1 << 24  # what hashes of bigrams are taken modulo
+    at_least: int = 2  # texts with a word or a bigram, for a row in the model
+    word_share: float = 0.4  # of the variance of a text's features; bigrams have the rest
+    burst: float = 0.5  # how much what repeats within a text is played down
+    length_share: float = 0.0003  # of the variance, for one over the length
+    ridge: float = 0.2  # over a kernel with a mean diagonal of 1
+    folds: int = 10  # of the scores that the softmax is fitted on
+    also: str = ""  # other columns to learn beside, with commas between: numbers or names
+    columns: int = 3  # of the model, beside the one of ones
 
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""
         checks = {
             "format": self.format == 1,
             "kind": self.kind in {GRADED, NOMINAL},
-            "bucket": 0 <= self.bucket < 1 << 30,
+            "bucket": 1 <= self.bucket < 1 << 30,
             "at_least": self.at_least >= 1,
             "word_share": 0 < self.word_share <= 1,
             "ridge": self.ridge > 0,
             "folds": self.folds >= 2,
+            "columns": self.columns >= 1,
         }
         for name, good in checks.items():
             if not good:
@@ -68,6 +69,7 @@ class Labelled:
     types: np.ndarray  # str[texts]: page_type, "" where there is none
     labels: tuple[str, ...]  # the names, in order
     truth: np.ndarray  # int64[texts]: place in `labels`
+    beside: np.ndarray  # float64[texts, n]: the columns of `also`, names as one of n
     digest: str  # sha256 over ids, texts, sites and labels
 
     def take(self, rows: np.ndarray) -> Labelled:
@@ -79,6 +81,7 @@ class Labelled:
             self.types[rows],
             self.labels,
             self.truth[rows],
+            self.beside[rows],
             self.digest,
         )
 
@@ -147,8 +150,25 @@ def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
         np.array([table[i].get("page_type") or "" for i in ids]),
         names,
         truth,
+        _beside([table[i] for i in ids], recipe, labels),
         digest.hexdigest(),
     )
+
+
+def _beside(rows: list[dict[str, Any]], recipe: Recipe, where: Path) -> np.ndarray:
+    """The columns of `also` as numbers: as they are, or one of n."""
+    found: list[np.ndarray] = [np.empty((len(rows), 0))]
+    for name in filter(None, (part.strip() for part in recipe.also.split(","))):
+        values = [row.get(name) or "" for row in rows]
+        if not all(values):
+            msg = f"{where}: also: {name}: no value for {rows[values.index('')]['id']}"
+            raise UsageError(msg)
+        if all(v.isdecimal() for v in values):
+            found.append(np.array(values, np.float64)[:, None])
+        else:
+            kinds = np.unique(values)
+            found.append((np.array(values)[:, None] == kinds).astype(np.float64))
+    return np.concatenate(found, axis=1)
 
 
 def _truth(values: list[str], recipe: Recipe, where: Path) -> tuple[tuple[str, ...], np.ndarray]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...documents.errors import UsageError
 from .._cards import BUCKETS, model_sha256
 from ..fasttext import load
 from . import fit, metrics
@@ -41,9 +42,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """The figures of a card, ready for JSON."""
     say("cross-fitting by site")
-    by_site = _crossed(data, recipe, data.sites)
+    by_site = _crossed(data, recipe, data.sites, "float", "quantized")
     say("cross-fitting by text, for the gap")
-    at_random = _crossed(data, recipe, np.array(data.ids))
+    at_random = _crossed(data, recipe, np.array(data.ids), "quantized")
     say("baselines")
     rungs = ladder(data, targets_of(data, recipe), fit.folds(data.sites, FOLDS))
     out: dict[str, Any] = {
@@ -96,26 +97,26 @@ def calibration(score: np.ndarray, good: np.ndarray) -> list[list[float]]:
     return [[x, found[x]] for x in sorted(found)]
 
 
-def run_time_card(data: Labelled, recipe: Recipe, model: Path) -> dict[str, Any]:
-    """The card that `filters.quality` reads, from cross-fitted scores of the quantized model."""
-    card: dict[str, Any] = {
-        "format": 1,
-        "labels": list(data.labels),
-        "model_sha256": model_sha256(model),
-    }
-    if recipe.kind == NOMINAL:
+def run_time_card(found: dict[str, Any], model: Path) -> dict[str, Any]:
+    """The card that `filters.quality` reads, of figures of this very model."""
+    if (digest := model_sha256(model)) != found["model_sha256"]:
+        msg = f"the figures are of a model of sha256 {found['model_sha256']}, {model} has {digest}"
+        raise UsageError(msg)
+    card = {"format": 1, "labels": found["labels"], "model_sha256": digest}
+    if found["recipe"]["kind"] == NOMINAL:
         return card
-    score = scores(_crossed(data, recipe, data.sites)["quantized"])
     return card | {
-        "expectation": {label: float(label) for label in data.labels},
-        "cut_points": cut_points(score),
-        "calibration": calibration(score, data.truth >= recipe.positive),
+        "expectation": {label: float(label) for label in found["labels"]},
+        "cut_points": found["cut_points"],
+        "calibration": found["calibration"],
     }
 
 
-def _crossed(data: Labelled, recipe: Recipe, groups: np.ndarray) -> dict[str, np.ndarray]:
+def _crossed(
+    data: Labelled, recipe: Recipe, groups: np.ndarray, *kinds: str
+) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
-        return cross_fit(data, recipe, groups, FOLDS, Path(folder))
+        return cross_fit(data, recipe, groups, FOLDS, Path(folder), kinds)
 
 
 def _row(name: str, truth: np.ndarray, good: np.ndarray, score: np.ndarray, sites: Any) -> Any:
@@ -188,6 +189,7 @@ def _graded(
         },
         "reliability": metrics.curve(good, isotonic),
         "cut_points": cuts,
+        "calibration": calibration(ours, good),
         "by_type": _groups(truth, good, ours, isotonic, data.types),
         "by_length": _groups(truth, good, ours, isotonic, _lengths(data)),
     }

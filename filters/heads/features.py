@@ -9,7 +9,7 @@ Hashes are the library's: FNV-1a over signed bytes, bigrams by its multiplier, m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,29 +54,45 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A vocabulary and a number of buckets: the columns of a matrix, words first."""
+    """The columns of a matrix: words, then the buckets of bigrams that have a row."""
 
     words: tuple[str, ...]
-    bucket: int
+    bucket: int  # what hashes are taken modulo
+    kept: np.ndarray  # int64[m], rising
 
     @property
     def columns(self) -> int:
         """Words and buckets."""
-        return len(self.words) + self.bucket
+        return len(self.words) + len(self.kept)
 
 
-def vocabulary(tokens: Tokens, rows: Iterable[np.ndarray], at_least: int) -> tuple[str, ...]:
-    """`</s>`, then the tokens that stand in `at_least` texts, by falling count, then by bytes."""
+def space(tokens: Tokens, rows: Sequence[np.ndarray], bucket: int, at_least: int) -> Space:
+    """`</s>`, the words and the bigrams that stand in `at_least` texts; others are not features.
+
+    Words by falling count, then by bytes. Bigrams are counted as pairs of tokens, before hashing: a
+    bucket does not come in because two rare ones met there.
+    """
     seen = np.zeros(len(tokens.number), np.int64)
+    pairs = []
     for row in rows:
         seen[np.unique(row)] += 1
-    names = [w for w in tokens.number if w != EOS and not w.startswith(_LABEL)]
-    kept = [(-seen[tokens.number[w]], w.encode("utf-8", "replace"), w) for w in names]
-    return EOS, *(w for count, _, w in sorted(kept) if -count >= at_least)
+        pairs.append(np.unique(row[:-1].astype(np.int64) << 32 | row[1:]))
+    named = [w for w in tokens.number if w != EOS and not w.startswith(_LABEL)]
+    kept = [(-seen[tokens.number[w]], w.encode("utf-8", "replace"), w) for w in named]
+    words = (EOS, *(w for count, _, w in sorted(kept) if -count >= at_least))
+    every, counts = np.unique(np.concatenate(pairs), return_counts=True)
+    often = every[counts >= at_least]
+    hashes = tokens.hashes()
+    hashed = _bigrams(hashes[often >> 32], hashes[often & 0xFFFFFFFF], bucket)
+    return Space(words, bucket, np.unique(hashed))
+
+
+def _bigrams(first: np.ndarray, second: np.ndarray, bucket: int) -> np.ndarray:
+    return ((first * _MULTIPLIER + second) % np.uint64(bucket)).astype(np.int64)
 
 
 def matrix(tokens: Tokens, rows: Sequence[np.ndarray], space: Space) -> Any:
-    """Scipy CSR float64[texts, columns] of means; each row sums to 1."""
+    """CSR float64[texts, columns] of means (scipy); a row sums to 1, for `</s>` is in each text."""
     from scipy import sparse
 
     column = np.full(len(tokens.number), -1, np.int64)
@@ -87,12 +103,14 @@ def matrix(tokens: Tokens, rows: Sequence[np.ndarray], space: Space) -> Any:
     indices, data, ends = [], [], [0]
     for row in rows:
         h = hashes[row]
-        pairs = (h[:-1] * _MULTIPLIER + h[1:]) % np.uint64(space.bucket) if space.bucket else h[:0]
+        pairs = _bigrams(h[:-1], h[1:], space.bucket)
+        at = np.searchsorted(space.kept, pairs)
+        at = at[np.append(space.kept, -1)[at] == pairs]
         known = column[row]
-        every = np.concatenate([known[known >= 0], pairs.astype(np.int64) + len(space.words)])
+        every = np.concatenate([known[known >= 0], at + len(space.words)])
         places, counts = np.unique(every, return_counts=True)
         indices.append(places)
-        data.append(counts / max(1, len(every)))
+        data.append(counts / len(every))
         ends.append(ends[-1] + len(places))
     flat = np.concatenate(indices) if indices else np.empty(0, np.int64)
     values = np.concatenate(data) if data else np.empty(0)

@@ -58,7 +58,7 @@ def ece(good: np.ndarray, chance: np.ndarray, bins: int = 15) -> float:
 
 
 def bootstrap(
-    sites: Sequence[str],
+    sites: Sequence[str] | np.ndarray,
     measure: Callable[[np.ndarray], float],
     draws: int = 1000,
     seed: int = 0,

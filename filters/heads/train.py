@@ -10,7 +10,7 @@ import numpy as np
 
 from . import fit
 from .data import NOMINAL, Labelled, Recipe
-from .features import Space, Tokens, matrix, vocabulary
+from .features import Space, Tokens, matrix, space
 from .write import Head
 
 
@@ -31,61 +31,53 @@ def read_tokens(texts: tuple[str, ...]) -> Read:
 def train(data: Labelled, recipe: Recipe, read: Read | None = None) -> Head:
     """The head that a recipe makes of labelled texts; `read` holds the texts of all of them."""
     read = read or read_tokens(data.texts)
-    words = vocabulary(read.tokens, read.rows, recipe.at_least)
-    space = Space(words, recipe.bucket)
-    means = matrix(read.tokens, read.rows, space)
+    found = space(read.tokens, read.rows, recipe.bucket, recipe.at_least)
+    means = matrix(read.tokens, read.rows, found)
     with _one_thread():
-        return _fit(data, recipe, space, means)
+        return _fit(data, recipe, found, means)
 
 
-def _fit(data: Labelled, recipe: Recipe, space: Space, means: Any) -> Head:
-    scaled = fit.scaled(means, space, recipe.word_share, recipe.power)
+def _fit(data: Labelled, recipe: Recipe, found: Space, means: Any) -> Head:
+    scaled = fit.scaled(means, found, recipe)
     kernel, size = fit.gram(scaled.matrix)
-    targets = targets_of(data, recipe)
-    fold = fit.folds(data.sites, recipe.folds)
-    held = fit.unseen(kernel, targets, recipe.ridge, fold)
+    targets = np.concatenate([targets_of(data, recipe), data.beside], axis=1)
+    held = fit.unseen(kernel, targets, recipe.ridge, fit.folds(data.sites, recipe.folds))
+    into, out_of, bias = fit.classes(held, data.truth, len(data.labels), recipe.columns)
     dual, mean = fit.solve(kernel, targets, recipe.ridge)
-    # Centred dual weights sum to 0 over texts only up to the ridge; take the centre off by hand.
-    dual = (dual - dual.mean(axis=0)) / size
-    scaled_weights = scaled.matrix.T @ dual
-    weights = scaled.scale[:, None] * scaled_weights
-    bias = mean - scaled.centre @ scaled_weights
-    unit = np.abs(weights).max() or 1.0
-    rows = np.concatenate([weights / unit, np.ones((space.columns, 1))], axis=1)
+    # The kernel is centred, so the dual weights of a column count from their mean.
+    dual = (dual - dual.mean(axis=0)) @ into / size
+    weights = scaled.matrix.T @ dual
+    bias = bias + out_of @ (mean @ into - scaled.centre @ weights)
+    weights *= scaled.scale[:, None]
+    unit = np.abs(weights).max(axis=0)
+    unit = np.where(unit > 0, unit, 1.0)
+    rows = np.concatenate([weights / unit, np.ones((found.columns, 1))], axis=1)
     return Head(
-        words=tuple(w.encode("utf-8", "replace") for w in space.words),
-        bucket=space.bucket,
+        words=tuple(w.encode("utf-8", "replace") for w in found.words),
+        bucket=found.bucket,
+        kept=found.kept,
         labels=data.labels,
         label_counts=tuple(np.bincount(data.truth, minlength=len(data.labels)).tolist()),
         rows=rows.astype(np.float32),
-        output=_output(data, recipe, held, unit, bias),
+        output=np.concatenate([out_of * unit, bias[:, None]], axis=1).astype(np.float32),
     )
 
 
-def _output(
-    data: Labelled, recipe: Recipe, held: np.ndarray, unit: float, bias: np.ndarray
-) -> np.ndarray:
-    """float32[labels, scores + 1]: from scores and a one to the logits of the labels."""
-    count = len(data.labels)
-    if recipe.kind == NOMINAL:
-        slope, extra = fit.temperature(held, data.truth)
-        return np.concatenate(
-            [slope * unit * np.eye(count), (slope * bias + extra)[:, None]], axis=1
-        ).astype(np.float32)
-    slope, extra = fit.grades(held[:, 0], data.truth, count)
-    steps = slope * np.arange(count)
-    return np.stack([steps * unit, steps * bias[0] + extra], axis=1).astype(np.float32)
-
-
 def targets_of(data: Labelled, recipe: Recipe) -> np.ndarray:
-    """float64[texts, scores]: the grade, or one column for each name."""
+    """float64[texts, scores]: the grade and the steps up to `positive`, or one of n kinds."""
     if recipe.kind == NOMINAL:
         return np.eye(len(data.labels))[data.truth]
-    return data.truth[:, None].astype(np.float64)
+    steps = np.arange(1, recipe.positive + 1)
+    return np.concatenate([data.truth[:, None], data.truth[:, None] >= steps], axis=1).astype(float)
 
 
 def cross_fit(
-    data: Labelled, recipe: Recipe, groups: np.ndarray, count: int, where: Path
+    data: Labelled,
+    recipe: Recipe,
+    groups: np.ndarray,
+    count: int,
+    where: Path,
+    kinds: tuple[str, ...] = ("float", "quantized"),
 ) -> dict[str, np.ndarray]:
     """Probabilities float64[texts, labels] of models that have not seen the text's group.
 
@@ -98,7 +90,7 @@ def cross_fit(
 
     read = read_tokens(data.texts)
     fold = fit.folds(groups, count)
-    out = {kind: np.zeros((len(data.texts), len(data.labels))) for kind in ("float", "quantized")}
+    out = {kind: np.zeros((len(data.texts), len(data.labels))) for kind in kinds}
     for k in range(count):
         seen, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if not len(test):

@@ -1,9 +1,10 @@
 """Write a fitted linear classifier as a fastText file that the library and `filters.fasttext` load.
 
 A row of the input matrix is (what the feature says, 1); the mean of the ones is 1, so the last
-column of the output matrix is the bias that the format has no place for. `.ftz` is the format's
-own product quantization: 256 centroids for each pair of columns, chosen by k-means over the rows
-that say anything. That is a byte for each feature and pair of columns.
+column of the output matrix is the bias that the format has no place for. Only buckets of bigrams
+that were seen have a row: the format's pruning. `.ftz` is the format's product quantization with
+parts of one column: 256 levels for each, a byte a feature and column. The library takes pruned
+models only when they are quantized; the dense `.bin` is for `quantize` and `filters.fasttext`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ class Head:
 
     words: tuple[bytes, ...]
     bucket: int
+    kept: np.ndarray  # int64[m]: the buckets that have a row
     labels: tuple[str, ...]  # without `__label__`
     label_counts: tuple[int, ...]
-    rows: np.ndarray  # float32[words + bucket, dim], the last column ones
+    rows: np.ndarray  # float32[words + m, dim], the last column ones
     output: np.ndarray  # float32[labels, dim]
 
 
@@ -46,21 +48,20 @@ def to_bytes(head: Head, *, quantized: bool) -> bytes:
         ),
     ]
     arguments = (dim, 5, 1, 1, 5, 2, _SOFTMAX, _SUPERVISED, head.bucket, 0, 0, 100)
-    sizes = (len(entries), len(head.words), len(head.labels), len(head.words), -1)
+    sizes = (len(entries), len(head.words), len(head.labels), len(head.words), len(head.kept))
     parts = [
         struct.pack("<ii", _MAGIC, _FORMAT),
         struct.pack("<12i", *arguments),
         struct.pack("<d", 1e-4),
         struct.pack("<iiiqq", *sizes),
         *(word + b"\0" + struct.pack("<qb", count, kind) for word, count, kind in entries),
+        np.stack([head.kept, np.arange(len(head.kept))], 1).astype("<i4").tobytes(),
         struct.pack("<?", quantized),
     ]
     if quantized:
         codes, centroids = _quantize(head.rows)
         parts += [struct.pack("<Bqqi", 0, rows, dim, codes.size), codes.tobytes()]
-        width = min(2, dim)
-        last = dim % width or width
-        parts += [struct.pack("<iiii", dim, codes.shape[1], width, last), centroids]
+        parts += [struct.pack("<iiii", dim, dim, 1, 1), centroids]
     else:
         parts += [struct.pack("<qq", rows, dim), head.rows.astype("<f4").tobytes()]
     output = head.output.astype("<f4")
@@ -77,13 +78,14 @@ def write(head: Head, path: Path, *, quantized: bool) -> None:
 def read_dense(path: Path) -> Head:
     """Read back what `write` wrote dense; UsageError for any other model."""
     parsed = parse(path)
-    dense = parsed.input.quantizer is None and parsed.kept is None
+    dense = parsed.input.quantizer is None and parsed.kept is not None
     if not dense or parsed.loss != _SOFTMAX or parsed.ngrams != 2 or parsed.maxn:
         msg = f"{path}: expected the .bin of `gristmill quality train`: dense, softmax"
         raise UsageError(msg)
     return Head(
         words=parsed.words,
         bucket=parsed.bucket,
+        kept=np.asarray(parsed.kept)[:, 0],
         labels=tuple(label.decode().removeprefix("__label__") for label in parsed.labels),
         label_counts=tuple(parsed.label_counts),
         rows=parsed.input.whole(),
@@ -92,41 +94,29 @@ def read_dense(path: Path) -> Head:
 
 
 def _quantize(rows: np.ndarray) -> tuple[np.ndarray, bytes]:
-    """Codes uint8[rows, pairs] and the bytes of the centroids, pair by pair."""
+    """Codes uint8[rows, columns] and the bytes of the centroids, column by column."""
     codes, centroids = [], []
-    for start in range(0, rows.shape[1], 2):
-        block = rows[:, start : start + 2].astype(np.float64)
-        kinds, back = np.unique(block, axis=0, return_inverse=True)
-        table = _centroids(kinds)
-        codes.append(_nearest(kinds, table)[back.ravel()])
+    for column in rows.T:
+        table = _centroids(np.unique(column.astype(np.float64)))
+        codes.append(np.searchsorted((table[1:] + table[:-1]) / 2, column).astype(np.uint8))
         centroids.append(table.astype("<f4").tobytes())
     return np.stack(codes, 1), b"".join(centroids)
 
 
-def _nearest(block: np.ndarray, table: np.ndarray) -> np.ndarray:
-    out = np.empty(len(block), np.uint8)
-    norms = (table * table).sum(1)
-    for first in range(0, len(block), 1 << 14):
-        part = block[first : first + (1 << 14)]
-        out[first : first + len(part)] = (norms - 2 * part @ table.T).argmin(1)
-    return out
+def _centroids(values: np.ndarray) -> np.ndarray:
+    """256 float64, rising, by Lloyd's steps from even places in the order of the values.
 
-
-def _centroids(kinds: np.ndarray) -> np.ndarray:
-    """float64[256, width] by Lloyd's steps over at most 32,768 of the rows, evenly spaced in order.
-
-    The row of a bucket that no text of the training fell into, zero but for the one, is a centroid
-    of its own: it stays exactly zero.
+    0, what a bucket says that no text of the training fell into, stays exactly 0.
     """
-    quiet = kinds[(kinds[:, 0] == 0) & ((kinds == 0) | (kinds == 1)).all(1)][:1]
-    points = kinds[:: -(-len(kinds) // _SAMPLE)]
-    size = _CENTROIDS - len(quiet)
-    at = ((np.arange(size) + 0.5) / size * len(points)).astype(np.int64)
-    table = points[at].copy()
+    if len(values) <= _CENTROIDS:
+        return np.concatenate([values, np.repeat(values[-1:], _CENTROIDS - len(values))])
+    points = values[:: -(-len(values) // _SAMPLE)]
+    table = points[((np.arange(_CENTROIDS) + 0.5) / _CENTROIDS * len(points)).astype(np.int64)]
     for _ in range(_STEPS):
-        near = _nearest(points, table).astype(np.int64)
-        total = np.bincount(near, minlength=size)
-        for column in range(points.shape[1]):
-            mean = np.bincount(near, points[:, column], size) / np.maximum(total, 1)
-            table[:, column] = np.where(total > 0, mean, table[:, column])
-    return np.concatenate([table, quiet])
+        near = np.searchsorted((table[1:] + table[:-1]) / 2, points)
+        count = np.bincount(near, minlength=_CENTROIDS)
+        total = np.bincount(near, points, _CENTROIDS)
+        table = np.where(count > 0, total / np.maximum(count, 1), table)
+    if values[0] < 0 < values[-1]:
+        table[np.abs(table).argmin()] = 0.0
+    return table

@@ -37,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
             grade = draw.randrange(GRADES)
             texts.write(json.dumps({"id": f"p{n:03}", "text": page(grade, draw)}) + "\n")
             table.writerow([f"p{n:03}", f"site{n // 3}", "lesson" if grade > 1 else "shop", grade])
-    common = "texts: pages.jsonl\nlabels: pages.csv\nbucket: 4096\nfolds: 3\n"
+    common = "texts: pages.jsonl\nlabels: pages.csv\nbucket: 65536\nfolds: 3\n"
     (where / "edu.yaml").write_text(common + "head: edu\nlabel: edu\npositive: 2\n")
     (where / "kind.yaml").write_text(common + "head: kind\nlabel: page_type\nkind: nominal\n")
     return where
