@@ -25,6 +25,10 @@ COMMANDS = [
     *("export", "remove", "doctor"),
 ]
 DEDUP = ["dedup", "dedup curve", "dedup index", "dedup query"]
+QUALITY = [
+    "quality",
+    *(f"quality {c}" for c in ("annotate", "train", "quantize", "evaluate", "calibrate", "card")),
+]
 HEAVY = {
     "pyarrow",
     "duckdb",
@@ -59,7 +63,7 @@ def ask(*args, code=0, **env):
 def document() -> str:
     """docs/cli.md as it should be."""
     parts = [HEADER]
-    for command in ["", *COMMANDS, "mix", "mix show", "mix trace", *DEDUP]:
+    for command in ["", *COMMANDS, "mix", "mix show", "mix trace", *DEDUP, *QUALITY]:
         title = f"gristmill {command}".strip()
         parts.append(
             f"## `{title}`\n\n```text\n{ask(*command.split(), '--help').stdout.strip()}\n```\n"
@@ -73,7 +77,7 @@ def test_docs_list_every_command_as_its_help_does():
 
 def test_help_names_every_command():
     text = ask("--help").stdout
-    for command in [*COMMANDS, "mix", "dedup"]:
+    for command in [*COMMANDS, "mix", "dedup", "quality"]:
         assert f"\n  {command}  " in text
 
 
