@@ -32,8 +32,10 @@ class Recipe:
     positive: int = 3  # grades from here on are good (AUC, average precision, calibration)
     format: int = 1
     bucket: int = 1 << 24  # what hashes of bigrams are taken modulo
-    at_least: int = 2  # texts with a word or a bigram, for a row in the model
-    word_share: float = 0.4  # of the variance of a text's features; bigrams have the rest
+    at_least: int = 3  # texts with a word in any form, for a row in the model
+    pairs_at_least: int = 2  # texts with a bigram
+    word_share: float = 0.3  # of the variance of a text's features, for words as they stand
+    form_share: float = 0.1  # for words without case and signs; bigrams have the rest
     burst: float = 0.5  # how much what repeats within a text is played down
     length_share: float = 0.0003  # of the variance, for one over the length
     ridge: float = 0.2  # over a kernel with a mean diagonal of 1
@@ -48,7 +50,8 @@ class Recipe:
             "kind": self.kind in {GRADED, NOMINAL},
             "bucket": 1 <= self.bucket < 1 << 30,
             "at_least": self.at_least >= 1,
-            "word_share": 0 < self.word_share <= 1,
+            "word_share": 0 <= self.word_share <= 1,
+            "form_share": 0 <= self.form_share <= 1 - self.word_share,
             "ridge": self.ridge > 0,
             "folds": self.folds >= 2,
             "columns": self.columns >= 1,

@@ -31,38 +31,59 @@ class Scaled:
     scale: np.ndarray  # float64[columns]; 0 where no text has the feature
     matrix: Any  # CSR float64[texts, columns], already scaled
     centre: np.ndarray  # float64[columns]: mean of the scaled rows
+    tie: Any  # CSR float64[words, plain forms]: which form a word has
+
+    def fold(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of `</s>`, words, forms and bigrams as weights of words and bigrams alone."""
+        words, forms = self.tie.shape
+        out = np.concatenate([weights[:words], weights[words + forms :]])
+        out[:words] += self.tie @ weights[words : words + forms]
+        return out
 
 
 def scaled(means: Any, space: Space, recipe: Recipe) -> Scaled:
-    """Scale the columns of a matrix of means.
+    """Scale the columns of a matrix of means; the plain forms of words are columns of their own.
 
     By 1/sqrt(mean), for a ridge that is right for rare and common features alike, and by 1/sqrt of
     how often a feature stands in a text that has it at all: what comes in bursts says less. Then
-    words and bigrams get their shares of the variance, and `</s>`, whose mean is one over the
-    length, its own: with it the score knows the length of a text.
+    words, plain forms and bigrams get their shares of the variance, and `</s>`, whose mean is one
+    over the length, its own: with it the score knows the length of a text.
     """
     from scipy import sparse
 
-    mean = np.asarray(means.mean(axis=0)).ravel()
-    texts = np.maximum(1, np.bincount(means.indices, minlength=space.columns))
-    ones = sparse.csr_matrix(
-        (means.data / np.repeat(_least(means), np.diff(means.indptr)), means.indices, means.indptr),
-        shape=means.shape,
+    words = len(space.words)
+    tie = sparse.csr_matrix(
+        (np.ones(words), (np.arange(words), space.form)), shape=(words, int(space.form.max()) + 1)
     )
-    times = np.maximum(1.0, np.asarray(ones.sum(axis=0)).ravel() / texts)
+    weighed = []
+    blocks = (
+        (means[:, :1], recipe.length_share),
+        (means[:, 1:words], recipe.word_share),
+        (means[:, :words] @ tie, recipe.form_share),
+        (means[:, words:], 1 - recipe.word_share - recipe.form_share),
+    )
+    unit = _least(means)
+    for block, share in blocks:
+        weighed.append(_weigh(block.tocsr(), unit, recipe.burst, share))
+    scale = np.concatenate(weighed)
+    wide = sparse.hstack([block for block, _ in blocks], format="csr")
+    rows = (wide @ sparse.diags(scale)).tocsr()
+    return Scaled(scale, rows, np.asarray(rows.mean(axis=0)).ravel(), tie)
+
+
+def _weigh(block: Any, unit: np.ndarray, burst: float, share: float) -> np.ndarray:
+    """Scales float64[columns] of a block of means, for a variance of `share`."""
+    from scipy import sparse
+
+    mean = np.asarray(block.mean(axis=0)).ravel()
+    texts = np.maximum(1, np.bincount(block.indices, minlength=block.shape[1]))
+    times = np.asarray((sparse.diags(1 / unit) @ block).sum(axis=0)).ravel() / texts
     with np.errstate(divide="ignore"):
-        scale = np.where(mean > 0, mean**-0.5, 0.0) * times**-recipe.burst
-    column = np.arange(space.columns)
-    words = (column > 0) & (column < len(space.words))
-    bigrams = column >= len(space.words)
-    shares = ((words, recipe.word_share), (bigrams, 1 - recipe.word_share))
-    for part, share in (*shares, (column == 0, recipe.length_share)):
-        block = (means @ sparse.diags(np.where(part, scale, 0.0))).tocsr()
-        centre = np.asarray(block.mean(axis=0)).ravel()
-        spread = block.multiply(block).sum() / means.shape[0] - centre @ centre
-        scale = np.where(part, scale * np.sqrt(share / (spread if spread > 0 else 1.0)), scale)
-    rows = (means @ sparse.diags(scale)).tocsr()
-    return Scaled(scale=scale, matrix=rows, centre=np.asarray(rows.mean(axis=0)).ravel())
+        scale = np.where(mean > 0, mean**-0.5, 0.0) * np.maximum(1.0, times) ** -burst
+    rows = block @ sparse.diags(scale)
+    centre = np.asarray(rows.mean(axis=0)).ravel()
+    spread = rows.multiply(rows).sum() / block.shape[0] - centre @ centre
+    return scale * np.sqrt(share / (spread if spread > 0 else 1.0))
 
 
 def _least(means: Any) -> np.ndarray:

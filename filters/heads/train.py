@@ -31,7 +31,8 @@ def read_tokens(texts: tuple[str, ...]) -> Read:
 def train(data: Labelled, recipe: Recipe, read: Read | None = None) -> Head:
     """The head that a recipe makes of labelled texts; `read` holds the texts of all of them."""
     read = read or read_tokens(data.texts)
-    found = space(read.tokens, read.rows, recipe.bucket, recipe.at_least)
+    least = recipe.at_least, recipe.pairs_at_least
+    found = space(read.tokens, read.rows, recipe.bucket, *least)
     means = matrix(read.tokens, read.rows, found)
     with _one_thread():
         return _fit(data, recipe, found, means)
@@ -48,7 +49,7 @@ def _fit(data: Labelled, recipe: Recipe, found: Space, means: Any) -> Head:
     dual = (dual - dual.mean(axis=0)) @ into / size
     weights = scaled.matrix.T @ dual
     bias = bias + out_of @ (mean @ into - scaled.centre @ weights)
-    weights *= scaled.scale[:, None]
+    weights = scaled.fold(weights * scaled.scale[:, None])
     unit = np.abs(weights).max(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
     rows = np.concatenate([weights / unit, np.ones((found.columns, 1))], axis=1)
