@@ -44,8 +44,8 @@ class Scaled:
 def scaled(means: Any, space: Space, recipe: Recipe) -> Scaled:
     """Scale the columns of a matrix of means; the plain forms of words are columns of their own.
 
-    By 1/sqrt(mean), for a ridge that is right for rare and common features alike, and by 1/sqrt of
-    how often a feature stands in a text that has it at all: what comes in bursts says less. Then
+    By a power of the mean, for a ridge that is right for rare and common features alike, and by one
+    of how often a feature stands in a text that has it at all: what comes in bursts says less. Then
     words, plain forms and bigrams get their shares of the variance, and `</s>`, whose mean is one
     over the length, its own: with it the score knows the length of a text.
     """
@@ -64,14 +64,14 @@ def scaled(means: Any, space: Space, recipe: Recipe) -> Scaled:
     )
     unit = _least(means)
     for block, share in blocks:
-        weighed.append(_weigh(block.tocsr(), unit, recipe.burst, share))
+        weighed.append(_weigh(block.tocsr(), unit, recipe, share))
     scale = np.concatenate(weighed)
     wide = sparse.hstack([block for block, _ in blocks], format="csr")
     rows = (wide @ sparse.diags(scale)).tocsr()
     return Scaled(scale, rows, np.asarray(rows.mean(axis=0)).ravel(), tie)
 
 
-def _weigh(block: Any, unit: np.ndarray, burst: float, share: float) -> np.ndarray:
+def _weigh(block: Any, unit: np.ndarray, recipe: Recipe, share: float) -> np.ndarray:
     """Scales float64[columns] of a block of means, for a variance of `share`."""
     from scipy import sparse
 
@@ -79,7 +79,8 @@ def _weigh(block: Any, unit: np.ndarray, burst: float, share: float) -> np.ndarr
     texts = np.maximum(1, np.bincount(block.indices, minlength=block.shape[1]))
     times = np.asarray((sparse.diags(1 / unit) @ block).sum(axis=0)).ravel() / texts
     with np.errstate(divide="ignore"):
-        scale = np.where(mean > 0, mean**-0.5, 0.0) * np.maximum(1.0, times) ** -burst
+        scale = np.where(mean > 0, mean**-recipe.power, 0.0)
+    scale *= np.maximum(1.0, times) ** -recipe.burst
     rows = block @ sparse.diags(scale)
     centre = np.asarray(rows.mean(axis=0)).ravel()
     spread = rows.multiply(rows).sum() / block.shape[0] - centre @ centre
