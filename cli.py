@@ -388,6 +388,26 @@ def curve(
     typer.echo(render(bands, rows, threshold, scheme=scheme))
 
 
+@mix.command()
+def amend(
+    plan: PlanFolder,
+    position: Annotated[int, typer.Option("--from", min=0, help="First position not trained on.")],
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="LOW..HIGH", help="Positions to pass over.")
+    ] = None,
+    remove: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ids of documents to leave out, one a line.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make a plan that skips positions or leaves documents out; earlier positions stay."""
+    from .pipelines import trace as traces
+    from .pipelines.display import outline, run_and_plan, to_json
+
+    found = traces.amend(*run_and_plan(plan), position, skip or [], remove)
+    typer.echo(to_json(found) if json else outline(found))
+
+
 def _say(line: str) -> None:
     typer.echo(line, err=True)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import ContractError
+from .left_out import LeftOut
 from .plan import Plan
 from .usage import Usage, window_counts
 
@@ -20,6 +21,7 @@ ACCOUNT = pa.schema(
         pa.field("windows", pa.int64(), nullable=False),  # whose first document is of the source
         pa.field("real_tokens", pa.int64(), nullable=False),
         pa.field("padding_tokens", pa.int64(), nullable=False),  # of those windows
+        pa.field("masked_tokens", pa.int64(), nullable=False),  # of removed documents: not read
         pa.field("special_tokens", pa.int64(), nullable=False),  # controls, within real
         pa.field("unique_tokens", pa.int64(), nullable=False),  # read for the first time
         pa.field("repeated_tokens", pa.int64(), nullable=False),  # real - unique
@@ -33,9 +35,10 @@ ACCOUNT = pa.schema(
 def account(plan: Plan) -> pa.Table:
     """One row per stage, slice and source, in that order.
 
-    Every stage and slice reconciles: windows x sequence_length = real + padding, where windows
-    come from the ledger, padding from the windows' fill and real tokens from the exact count per
-    token; ContractError with the difference when one is off, or a window holds a token twice.
+    Every stage and slice reconciles: windows x sequence_length = real + padding + masked, where
+    windows come from the ledger less the skipped ones, padding from the windows' fill and real
+    tokens from the exact count per token; ContractError with the difference when one is off, or a
+    window holds a token twice.
     `epochs_max` counts every read up to the end of the stage, whichever slice or length made it.
     """
     tokens = np.asarray(plan.documents[:, 2]).astype(np.int64)
@@ -45,6 +48,7 @@ def account(plan: Plan) -> pa.Table:
     controls = usage.closes.astype(np.int64) + (usage.opens if plan.content["bos"] else 0)
     for number in range(len(plan.lanes)):
         _check_lane(plan, usage, number)
+    left = LeftOut(plan)
     rows: list[dict[str, Any]] = []
     for k, stage in enumerate(plan.stages):
         first_row = len(rows)
@@ -52,11 +56,16 @@ def account(plan: Plan) -> pa.Table:
             count = int(plan.ledgers[k][-1, i])
             begin = stage.before[i]
             read = window_counts(plan.seed, plan.lanes[lane], begin, begin + count)
+            read -= left.skipped(k, lane)
+            count -= left.windows(k, lane)
             fill = _fill(plan, lane)
             owner = _owner(plan, lane)
             mine = usage.segments[lane]
             source, lengths = source_of[mine], usage.lengths[mine]
             times = usage.spread(lane, read)
+            hidden = left.hidden(usage, k, lane)
+            masked = _sum(source, hidden * lengths, sources)
+            times -= hidden
             real = _sum(source, times * lengths, sources)
             fresh = (usage.times[mine] == 0) & (times > 0)
             unique = _sum(source, fresh * lengths, sources)
@@ -68,7 +77,7 @@ def account(plan: Plan) -> pa.Table:
             documents = np.bincount(plan.document_sources[met], minlength=sources)
             usage.times[mine] += times
             asked = count * stage.sequence_length
-            found = int(real.sum() + padding.sum())
+            found = int(real.sum() + padding.sum() + masked.sum())
             if asked != found or int(windows.sum()) != count:
                 raise ContractError(
                     f"plan {plan.id}, stage {stage.name!r}, slice {stage.slices[i]!r}: {count} "
@@ -84,6 +93,7 @@ def account(plan: Plan) -> pa.Table:
                     "windows": int(windows[s]),
                     "real_tokens": int(real[s]),
                     "padding_tokens": int(padding[s]),
+                    "masked_tokens": int(masked[s]),
                     "special_tokens": int(special[s]),
                     "unique_tokens": int(unique[s]),
                     "repeated_tokens": int(real[s] - unique[s]),
@@ -93,7 +103,7 @@ def account(plan: Plan) -> pa.Table:
                 }
                 for s in np.flatnonzero(have).tolist()
             )
-        given = int(plan.ledgers[k][-1].sum())
+        given = int(plan.ledgers[k][-1].sum())  # skipped ones too
         if given != stage.windows:
             raise ContractError(
                 f"plan {plan.id}, stage {stage.name!r}: its ledger gives {given} windows, it has "

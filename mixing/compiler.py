@@ -84,7 +84,7 @@ def compile_plan(
         "lanes": [dataclasses.asdict(lane) for lane in lanes],
         "stages": [dataclasses.asdict(stage) for stage in stages],
     }
-    return _write(out, content, documents.arrays() | arrays)
+    return write_plan(out, content, documents.arrays() | arrays)
 
 
 def _pack_lanes(
@@ -236,7 +236,7 @@ def _infeasible(stage: Stage, i: int, asked: int, lane: Lane, most: int, others:
     )
 
 
-def _write(out: Path, content: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+def write_plan(out: Path, content: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     """Write to a temporary folder, then rename; an equal plan that is there already stays."""
     out.mkdir(parents=True, exist_ok=True)
     work = out / f".plan-{os.getpid()}.tmp"

@@ -138,27 +138,34 @@ class TokenFeed:
         labels = np.full(size, IGNORE, dtype=np.int64)
         places = np.arange(size, dtype=np.int64)
         edges = [0]
-        at = 0
+        at = real = 0
+        runs_on = False  # the token before `at` may have its label here
         try:
             for row, start, length in pieces:
-                tokens = self._read(row, start, length)
                 end = at + length
+                if self.plan.masked(row, slot.position):  # removed: padding without targets
+                    places[at:end] -= at if inside else 0
+                    edges.append(end)
+                    at, runs_on = end, False
+                    continue
+                tokens = self._read(row, start, length)
                 ids[at:end] = tokens[:length]
                 gone = self._gone(row)
                 labels[at : at + len(tokens) - 1] = IGNORE if gone else tokens[1:]
                 if inside:
                     places[at:end] -= at
-                elif at and not gone:
+                elif runs_on and not gone:
                     labels[at - 1] = tokens[0]  # plain text runs on over the end token
                 edges.append(end)
-                at = end
+                at, runs_on = end, not gone
+                real += length
         except DamagedError as error:
             msg = f"position {position} (stage {stage.name!r}, plan {self.plan.id}): {error}"
             raise DamagedError(msg) from error
         places[at:] -= at if inside else 0
         if at < size:
             edges.append(size)
-        lane = (slot.lane, slot.epoch, slot.window, len(pieces), at)
+        lane = (slot.lane, slot.epoch, slot.window, len(pieces), real)
         return Sample(
             input_ids=ids,
             labels=labels,

@@ -103,8 +103,7 @@ class FeedLoader:
 
     def schedule(self) -> Schedule:
         """The micro-batches from the current position on: for those who read them themselves."""
-        self._check_batches()
-        return Schedule(
+        schedule = Schedule(
             self.feed.plan,
             self._position,
             global_batch=self.global_batch,
@@ -112,6 +111,8 @@ class FeedLoader:
             world=self.world,
             micro_batch=self.micro_batch,
         )
+        self._check_batches(schedule)
+        return schedule
 
     def read(self, micro: Micro) -> dict[str, Any]:
         """A micro-batch of the schedule; changes nothing, so workers may call it in any order."""
@@ -126,21 +127,22 @@ class FeedLoader:
         if batch["last"]:
             self._position = int(batch["positions"][1])
 
-    def _check_batches(self) -> None:
+    def _check_batches(self, schedule: Schedule) -> None:
         if self.global_batch is None:
             return
-        stages = self.feed.plan.stages
-        for before, after in pairwise(stages):
-            edge = after.first - self._position
-            lengths = before.sequence_length, after.sequence_length
-            if edge > 0 and edge % self.global_batch and lengths[0] != lengths[1]:
-                raise UsageError(
-                    f"global_batch {self.global_batch} from position {self._position} on would put "
-                    f"windows of {lengths[0]} and {lengths[1]} tokens in one step at position "
-                    f"{after.first}, where stage {after.name!r} begins. Use a divisor of {edge}, "
-                    f"or none: the plan's own batches are {before.global_batch} and then "
-                    f"{after.global_batch}"
-                )
+        for before, after in pairwise(self.feed.plan.stages):
+            if before.sequence_length == after.sequence_length:
+                continue
+            for run in schedule.runs:
+                edge = after.first - run.low
+                if run.low < after.first < run.end and edge % self.global_batch:
+                    raise UsageError(
+                        f"global_batch {self.global_batch} from position {run.low} on would put "
+                        f"windows of {before.sequence_length} and {after.sequence_length} tokens "
+                        f"in one step at position {after.first}, where stage {after.name!r} "
+                        f"begins. Use a divisor of {edge}, or none: the plan's own batches are "
+                        f"{before.global_batch} and then {after.global_batch}"
+                    )
 
 
 def carry_state(state: Mapping[str, Any], old: Plan, new: Plan) -> dict[str, Any]:

@@ -8,6 +8,7 @@ On disk, `<plan id>/`: `plan.json` (canonical; its digest is the id and covers t
     lane-<k>.pieces.npy  uint32[p, 3]  row of documents, first token in it, tokens
     lane-<k>.by_document.npy uint32[p] pieces by (document, start): the way back
     stage-<k>.ledger.npy int64[blocks + 1, slices]  windows given before each block edge
+    masks.npy            int64[m, 2]  of an amended plan: row of documents, position from which on
 
 A *lane* is a slice at one sequence length and packing. A *position* is a slot in the sequence of
 all stages. Position -> stage -> block; the block's slots are permuted; the ledger turns a slot into
@@ -35,6 +36,7 @@ from ..documents.fingerprint import file_digest
 from .order import NAME, Permutation, check_vectors, permutation
 
 FORMAT: Final = 1
+AMENDED: Final = 2  # skips or masks, which a reader of format 1 would pass over
 ROW: Final = ("position", "stage", "slice", "lane", "epoch", "window")  # columns of `Plan.rows`
 
 
@@ -111,6 +113,10 @@ class Plan:
         self.windows = [self._array(f"lane-{k}.windows") for k in range(len(self.lanes))]
         self.pieces = [self._array(f"lane-{k}.pieces") for k in range(len(self.lanes))]
         self.by_document = [self._array(f"lane-{k}.by_document") for k in range(len(self.lanes))]
+        #: [low, high) positions that are passed over, ascending, apart; see `amend`.
+        self.skips: list[tuple[int, int]] = [tuple(s) for s in content.get("skips", [])]
+        none = np.zeros((0, 2), dtype=np.int64)
+        self.masks = self._array("masks") if "masks" in content["arrays"] else none
         self._slice_of = [self.slices.index(lane.slice) for lane in self.lanes]
 
     @staticmethod
@@ -131,9 +137,10 @@ class Plan:
                 "compile the plan again"
             )
         content = json.loads(data)
-        if content.get("format") != FORMAT or content.get("order") != NAME:
+        known = (FORMAT, AMENDED)
+        if content.get("format") not in known or content.get("order") != NAME:
             found = (content.get("format"), content.get("order"))
-            raise FormatError(f"{path}: format, order {found}; this version reads {FORMAT, NAME}")
+            raise FormatError(f"{path}: format, order {found}; this version reads {known}, {NAME}")
         check_vectors(content["vectors"], str(path))
         for name, array in content["arrays"].items():
             file = folder / f"{name}.npy"
@@ -145,6 +152,26 @@ class Plan:
 
     def _array(self, name: str) -> np.ndarray:
         return np.load(self.folder / f"{name}.npy", mmap_mode="r")
+
+    def skipped(self, position: int) -> bool:
+        """Is the position passed over by every loader."""
+        return any(low <= position < high for low, high in self.skips)
+
+    def served(self, stage: int) -> int:
+        """Windows of a stage that are not skipped."""
+        first, windows = self.stages[stage].first, self.stages[stage].windows
+        spans = [(max(a, first), min(b, first + windows)) for a, b in self.skips]
+        return windows - sum(b - a for a, b in spans if a < b)
+
+    def masked(self, row: int, position: int) -> bool:
+        """Is the document in `row` of `documents` left out at `position`."""
+        if not len(self.masks):
+            return False
+        at = int(np.searchsorted(self.masks[:, 0], row))
+        if at == len(self.masks):
+            return False
+        found, first = self.masks[at].tolist()
+        return bool(found == row and first <= position)
 
     def stage_at(self, position: int) -> int:
         """Ordinal of the stage that holds `position`; IndexError outside the plan."""

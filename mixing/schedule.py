@@ -2,12 +2,13 @@
 
 Step s reads positions in order; rank r of W takes the r-th, (r + W)-th, ... of them, `micro` at a
 time. Steps of equal size form *runs* (one per stage, and one more where a resumed position lies
-within a step), so the n-th micro-batch is found in O(stages) however far into the plan it is.
+within a step or a range is skipped), so the n-th micro-batch is found in O(stages), however far
+into the plan it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .plan import Plan
@@ -24,6 +25,7 @@ class Micro(NamedTuple):
 
 class _Run(NamedTuple):
     low: int
+    end: int
     batch: int  # positions of a step
     steps: int
     micros: int  # micro-batches of a step, the same on every rank
@@ -43,7 +45,6 @@ class Schedule:
         micro_batch: int,
     ) -> None:
         self.rank, self.world, self.micro_batch = rank, world, micro_batch
-        self.end = plan.positions
         spans = [(position, global_batch, plan.positions)] if global_batch else []
         for stage in [] if global_batch else plan.stages:
             end = stage.first + stage.windows
@@ -55,9 +56,9 @@ class Schedule:
                 at += rest
             spans.append((at, stage.global_batch, end))
         self.runs = [
-            _Run(low, batch, -(-(end - low) // batch), -(-batch // (world * micro_batch)))
-            for low, batch, end in spans
-            if low < end
+            _Run(low, end, batch, -(-(end - low) // batch), -(-batch // (world * micro_batch)))
+            for whole, batch, limit in spans
+            for low, end in _without(plan.skips, whole, limit)
         ]
         self.micros = sum(run.steps * run.micros for run in self.runs)
 
@@ -73,7 +74,7 @@ class Schedule:
                 low = run.low + step * run.batch
                 first = low + self.rank + m * self.micro_batch * self.world
                 wanted = range(first, first + self.micro_batch * self.world, self.world)
-                limit = min(low + run.batch, self.end)
+                limit = min(low + run.batch, run.end)
                 return Micro(low, limit, wanted, m == run.micros - 1)
             left -= run.steps * run.micros
         msg = f"micro-batch {number} of {self.micros}"
@@ -83,3 +84,14 @@ class Schedule:
         """Micro-batches nth, nth + of, ...: one worker's share."""
         for number in range(nth, self.micros, of):
             yield self.at(number)
+
+
+def _without(skips: Sequence[tuple[int, int]], low: int, high: int) -> Iterator[tuple[int, int]]:
+    """What is left of [low, high) between the skipped ranges."""
+    for begin, end in skips:
+        if begin < high and end > low:
+            if low < begin:
+                yield low, begin
+            low = end
+    if low < high:
+        yield low, high

@@ -41,13 +41,19 @@ class Seen(NamedTuple):
 def trace(plan: Plan, step: int, global_batch: int | None = None) -> list[Traced]:
     """The documents of a step, in the order of its positions; `global_batch` as trained with.
 
-    Without it the steps are the plan's own. UsageError for a step outside the plan.
+    Without it the steps are the plan's own. UsageError for a step outside the plan. What an
+    amendment skips or masks is not named: nobody reads it.
     """
     low, high = plan.step_span(step, global_batch)
     out = []
     for position, stage, _, lane, epoch, window in plan.rows(low, high).tolist():
+        if plan.skipped(position):
+            continue
         offset = 0
         for row, start, length in plan.window_pieces(lane, window).tolist():
+            if plan.masked(row, position):
+                offset += length
+                continue
             shard, document, _ = plan.documents[row].tolist()
             out.append(
                 Traced(
@@ -93,6 +99,7 @@ def steps_of_document(
             out.extend(
                 Seen(plan.step_of(position, global_batch), position, window, start, length)
                 for position in positions_of_window(plan, number, lane, window)
+                if not plan.skipped(position) and not plan.masked(row, position)
             )
             at += 1
     return sorted(out, key=lambda seen: (seen.position, seen.start))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,3 +77,38 @@ def show(run: Run, plan: str | None) -> dict[str, Any]:
         for stage in opened.stages
     ]
     return {"plan": opened.id, "stages": stages, "account": account(opened).to_pylist()}
+
+
+def amend(
+    run: Run, plan: str, position: int, skips: Sequence[str], remove: Path | None
+) -> dict[str, Any]:
+    """Amend a plan; where the new one stands, and the steps that read removed documents before."""
+    from ..mixing import Plan
+    from ..mixing.amend import amend as amend_plan
+
+    opened = Plan.open(plan_folder(run, plan), verify=True)
+    ids = [] if remove is None else remove.read_text(encoding="utf-8").split()
+    made = amend_plan(
+        opened,
+        position=position,
+        skips=[_range(text) for text in skips],
+        remove=ids,
+        out=opened.folder.parent,
+    )
+    return {
+        "plan": made.plan,
+        "folder": str(opened.folder.parent / made.plan),
+        "masked_documents": made.masked,
+        "not_in_plan": made.absent,
+        "steps_that_read_removed_documents": {
+            name: sorted({seen.step for seen in reads}) for name, reads in made.served.items()
+        },
+    }
+
+
+def _range(text: str) -> tuple[int, int]:
+    low, dots, high = text.partition("..")
+    if not (dots and low.isdecimal() and high.isdecimal()):
+        msg = f"--skip {text}: expected LOW..HIGH, positions from LOW to before HIGH"
+        raise UsageError(msg)
+    return int(low), int(high)

@@ -228,6 +228,26 @@ def test_plain_text_of_every_command(small_run):
     assert ask("mix", "trace", small_run, "--step", "1").stdout.split()[0] == "step"
 
 
+def test_amend_makes_a_plan_beside_and_names_steps_that_served(small_run, tmp_path):
+    step = json.loads(ask("mix", "trace", small_run, "--step", "0", "--json").stdout)
+    removed = tmp_path / "ids"
+    removed.write_text(step[0]["id"] + "\n" + "0" * 32 + "\n", encoding="utf-8")
+    places = json.loads(ask("mix", "show", small_run, "--json").stdout)["stages"][0]["positions"]
+    middle = step[-1]["position"] + 1
+    command = ["mix", "amend", small_run, "--from", middle, "--remove", removed]
+    found = json.loads(ask(*command, "--skip", f"{middle}..{places[1]}", "--json").stdout)
+    assert found["masked_documents"] == 1
+    assert found["not_in_plan"] == ["0" * 32]
+    assert found["steps_that_read_removed_documents"] == {step[0]["id"]: [0]}
+    shown = json.loads(ask("mix", "show", found["folder"], "--json").stdout)
+    assert shown["plan"] == found["plan"]
+    assert sum(row["masked_tokens"] for row in shown["account"]) >= 0
+    assert "LOW..HIGH" in ask("mix", "amend", small_run, "--from", 0, "--skip", "x", code=2).stderr
+    assert "nothing to amend" in ask("mix", "amend", small_run, "--from", 0, code=2).stderr
+    assert ask("verify", small_run).stdout == "every file, chain and balance is as it says\n"
+    shutil.rmtree(found["folder"])
+
+
 def test_export_writes_a_new_folder_once(small_run, tmp_path):
     out = tmp_path / "exported"
     command = ["export", small_run, "--to", "npy", "--stage", "base", "--out", out]

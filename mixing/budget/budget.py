@@ -50,8 +50,8 @@ def plan_stages(plan: Plan, constants: Constants) -> list[tuple[str, int, int, i
     """(name, tokens, sequence length, pairs) of each stage of a plan."""
     pairs = attention_pairs(plan, constants.whole("attention_window"))
     return [
-        (s.name, s.windows * s.sequence_length, s.sequence_length, p)
-        for s, p in zip(plan.stages, pairs, strict=True)
+        (s.name, plan.served(k) * s.sequence_length, s.sequence_length, p)
+        for k, (s, p) in enumerate(zip(plan.stages, pairs, strict=True))
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..left_out import LeftOut
 from ..plan import Plan
 from ..usage import window_counts
 
@@ -29,9 +30,11 @@ def attention_pairs(plan: Plan, window: int | None = None) -> list[int]:
     """Pairs of each stage of a plan, in order.
 
     Where a stage masks documents the pairs are those inside its pieces; padding is masked. Where it
-    does not, every slot of a window meets all before it, padding too.
+    does not, every slot of a window meets all before it, padding too. A skipped window costs
+    nothing, a masked document what it did: its place is computed as padding.
     """
     totals = []
+    left = LeftOut(plan)
     for k, stage in enumerate(plan.stages):
         total = 0
         for i, lane in enumerate(stage.lanes):
@@ -39,6 +42,7 @@ def attention_pairs(plan: Plan, window: int | None = None) -> list[int]:
             read = window_counts(
                 plan.seed, plan.lanes[lane], first, first + int(plan.ledgers[k][-1, i])
             )
+            read -= left.skipped(k, lane)
             if stage.mask == "document":
                 each = causal_pairs(np.asarray(plan.pieces[lane][:, 2]), window)
                 starts = np.asarray(plan.windows[lane][:-1]).astype(np.int64)

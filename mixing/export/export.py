@@ -79,10 +79,10 @@ def _write(feed: TokenFeed, to: str, work: Path, names: Sequence[str]) -> dict[s
                 "stage": stage.name,
                 "folder": folder.name,
                 "first_position": stage.first,
-                "windows": stage.windows,
+                "windows": writer.windows,
                 "sequence_length": stage.sequence_length,
                 "mask": stage.mask,
-                "tokens": stage.windows * stage.sequence_length,
+                "tokens": writer.windows * stage.sequence_length,
                 "files": {
                     f.relative_to(work).as_posix(): {
                         "size": f.stat().st_size,
@@ -114,11 +114,12 @@ def _plain(name: str) -> str:
 def _blocks(feed: TokenFeed, stage: Stage, dtype: np.dtype) -> Iterator[Block]:
     rows = max(1, BLOCK_TOKENS // stage.sequence_length)
     end = stage.first + stage.windows
-    for low in range(stage.first, end, rows):
-        samples = [feed[p] for p in range(low, min(low + rows, end))]
+    served = [p for p in range(stage.first, end) if not feed.plan.skipped(p)]
+    for first in range(0, len(served), rows):
+        samples = [feed[p] for p in served[first : first + rows]]
         ids = np.stack([s["input_ids"] for s in samples])
         yield Block(
-            first=low,
+            positions=np.array(served[first : first + rows], dtype=np.int64),
             ids=ids.astype(dtype),
             segments=[np.diff(s["cu_seqlens"]).astype(np.int64) for s in samples],
             mask=np.stack([s["loss_mask"] for s in samples]),

@@ -26,10 +26,12 @@ class ParquetWriter:
             ]
         )
         self.length = length
+        self.windows = 0
         self._file = pq.ParquetWriter(folder / "sequences.parquet", self.schema, compression="zstd")
 
     def add(self, block: Block) -> None:
         """Write the block as a row group."""
+        self.windows += len(block.ids)
         ends = np.cumsum([0, *(len(s) for s in block.segments)]).astype(np.int32)
         columns = [
             pa.FixedSizeListArray.from_arrays(pa.array(block.ids.reshape(-1)), self.length),

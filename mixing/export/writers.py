@@ -25,9 +25,9 @@ MDS_SHARD: Final = 1 << 26  # bytes, as mosaicml-streaming has it; its offsets a
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """Windows n of a stage, in the plan's order from position `first`."""
+    """Windows n of a stage, in the plan's order."""
 
-    first: int
+    positions: np.ndarray  # int64[n]
     ids: np.ndarray  # dtype[n, S]
     segments: list[np.ndarray]  # n x int64[segments]: lengths, padding a segment of its own
     mask: np.ndarray  # bool[n, S]: is there a target
@@ -35,7 +35,9 @@ class Block:
 
 
 class Writer(Protocol):
-    """Takes the blocks of a stage in order."""
+    """Takes the blocks of a stage in order; `windows` counts them."""
+
+    windows: int
 
     def __init__(self, folder: Path, dtype: np.dtype, length: int) -> None: ...
 
@@ -132,12 +134,14 @@ class MdsWriter:
         }
         self.shards: list[dict[str, Any]] = []
         self.samples: list[bytes] = []
+        self.windows = 0
 
     def add(self, block: Block) -> None:
         """Write a shard whenever one is full."""
         most = max(1, MDS_SHARD // (self.sample + 4))
         for row, ids in enumerate(block.ids):
-            self.samples.append(ids.tobytes() + struct.pack("<q", block.first + row))
+            self.samples.append(ids.tobytes() + struct.pack("<q", int(block.positions[row])))
+            self.windows += 1
             if len(self.samples) >= most:
                 self._flush()
 

@@ -13,9 +13,14 @@ def walked(plan, position, batch, rank, world, micro):
     """The schedule by walking step by step."""
     out = []
     while position < plan.positions:
+        skip = next((s for s in plan.skips if s[0] <= position < s[1]), None)
+        if skip:
+            position = skip[1]
+            continue
+        nearest = min([s[0] for s in plan.skips if s[0] > position], default=plan.positions)
         stage = next(s for s in plan.stages if position < s.first + s.windows)
         size = batch or stage.global_batch - (position - stage.first) % stage.global_batch
-        limit = min(position + size, plan.positions)
+        limit = min(position + size, nearest)
         local = -(-size // world)
         micros = -(-local // micro)
         for m in range(micros):
@@ -35,7 +40,11 @@ def test_schedule_by_number_is_the_walk(data):
         windows = batch * steps
         stages.append(SimpleNamespace(first=first, windows=windows, global_batch=batch))
         first += windows
-    plan = SimpleNamespace(stages=stages, positions=first)
+    edges = sorted({s.first + k * s.global_batch for s in stages for k in range(9)} | {first})
+    edges = [e for e in edges if e <= first]
+    picked = sorted(data.draw(st.lists(st.sampled_from(edges), unique=True, max_size=6)))
+    skips = list(zip(picked[::2], picked[1::2], strict=False))
+    plan = SimpleNamespace(stages=stages, positions=first, skips=skips)
     position = data.draw(st.integers(0, first))
     batch = data.draw(st.none() | st.integers(1, 9))
     world, micro = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
