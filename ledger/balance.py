@@ -145,7 +145,7 @@ SELECT side, 'corpus/' || side, source, unit, coalesce(expected, 0), coalesce(fo
 PLAN = """
 WITH found AS (
     SELECT plan, stage_position, sum(windows)::BIGINT AS windows,
-        sum(real_tokens + padding_tokens)::BIGINT AS tokens
+        sum(real_tokens + padding_tokens + masked_tokens)::BIGINT AS tokens
     FROM plan GROUP BY ALL
 ), sides AS (
     SELECT asked.stage, asked.windows AS w1, coalesce(found.windows, 0) AS w2,

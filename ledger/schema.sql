@@ -131,6 +131,7 @@ CREATE TABLE plan (                     -- what the training plan reads, by stag
     windows BIGINT NOT NULL,
     real_tokens BIGINT NOT NULL,
     padding_tokens BIGINT NOT NULL,
+    masked_tokens BIGINT NOT NULL, -- of documents that an amendment leaves out
     special_tokens BIGINT NOT NULL,
     unique_tokens BIGINT NOT NULL,      -- read for the first time in the plan
     repeated_tokens BIGINT NOT NULL,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.errors import UsageError, did_you_mean
+from ..documents.fingerprint import digest
 from .find import corpus_rows
 
 if TYPE_CHECKING:
@@ -85,19 +86,29 @@ def amend(
     """Amend a plan; where the new one stands, and the steps that read removed documents before."""
     from ..mixing import Plan
     from ..mixing.amend import amend as amend_plan
+    from ..mixing.feed import REMOVED
+    from ..mixing.plan import AMENDED
 
     opened = Plan.open(plan_folder(run, plan), verify=True)
     ids = [] if remove is None else remove.read_text(encoding="utf-8").split()
-    made = amend_plan(
-        opened,
-        position=position,
-        skips=[_range(text) for text in skips],
-        remove=ids,
-        out=opened.folder.parent,
-    )
+    if (opened.folder / REMOVED).is_file():
+        msg = f"{opened.folder}: documents were removed from it; it has tokens of its own"
+        raise UsageError(f"{msg} and cannot be amended. Amend first, then `gristmill remove`")
+    with run.store.scratch("plans/amending") as out:
+        made = amend_plan(
+            opened, position=position, skips=[_range(text) for text in skips], remove=ids, out=out
+        )
+        inputs = run.store.digests(f"plans/{opened.id}/plan.json")
+        for file in sorted(p for p in (out / made.plan).iterdir() if p.is_file()):
+            name = f"plans/{made.plan}/{file.name}"
+            with run.store.writing(name) as temporary:
+                file.replace(temporary)
+                run.store.commit(
+                    temporary, name, inputs=inputs, fingerprint=digest(["amendment", AMENDED])
+                )
     return {
         "plan": made.plan,
-        "folder": str(opened.folder.parent / made.plan),
+        "folder": str(run.store.path(f"plans/{made.plan}")),
         "masked_documents": made.masked,
         "not_in_plan": made.absent,
         "steps_that_read_removed_documents": {
