@@ -220,21 +220,25 @@ def marks():
         print("no marks yet")
         return
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    judged = {digest: side for row in rows for digest, side in row["lines"].items()}
-    known = {row["page"] for row in rows}
-    sums = defaultdict(int)
+    by_line = defaultdict(set)
     for i, page in enumerate(pages):
-        if not any(_digest(line) in judged for line in _lines(page.text)):
-            continue
-        mine = known and hashlib.sha256(page.text.encode()).hexdigest() in known
-        kept = set() if gone[i] else {_digest(line) for line in _lines(texts[i])}
         for line in _lines(page.text):
-            side = judged.get(_digest(line))
+            by_line[_digest(line)].add(i)
+    sums = defaultdict(int)
+    lost = Counter()
+    for row in rows:  # the page that has most of its lines: extraction may have changed since
+        votes = Counter(i for digest in row["lines"] for i in by_line[digest])
+        page = min(votes, key=lambda i: (-votes[i], i))
+        kept = set() if gone[page] else {_digest(line) for line in _lines(texts[page])}
+        for line in _lines(pages[page].text):
+            side = row["lines"].get(_digest(line))
             if side:
                 size = len(inject.WORD.findall(line))
                 sums[side, "all"] += size
                 sums[side, "left"] += size * (_digest(line) in kept)
-                sums["exact pages"] += bool(mine)
+                if side == "a" and _digest(line) not in kept:
+                    lost[("page" if gone[page] else "line", pages[page].host)] += size
+    print(f"article words lost, by what took them: {dict(lost)}")
     b, a = sums["b", "all"], sums["a", "all"]
     removed, kept = 1 - sums["b", "left"] / b, sums["a", "left"] / a
     print(f"{len(rows)} marked pages: of {b:,} words of boilerplate {removed:.1%} removed; "

@@ -116,14 +116,20 @@ def collapse(words: list[Word]) -> list[tuple[int, int, int]]:
 def item_grams(words, n, least):
     """(hash, first word, word after) of n-grams of items with `least` literals.
 
-    Runs of masked words at its ends are left out of what it covers.
+    Of a run of masked words at an end it covers those in the line of the item beside it.
     """
     items = collapse(words)
     for at in range(len(items) - n + 1):
         some = items[at : at + n]
         if sum(h != MASK for h, _, _ in some) >= least:
-            first = some[0][2] if some[0][0] == MASK else some[0][1]
-            after = some[-1][1] if some[-1][0] == MASK else some[-1][2]
+            first, after = some[0][1], some[-1][2]
+            if some[0][0] == MASK:
+                first = next(
+                    i for i in range(first, after) if words[i].line == words[some[1][1]].line
+                )
+            if some[-1][0] == MASK:
+                line = words[some[-1][1] - 1].line
+                after = 1 + max(i for i in range(some[-1][1] - 1, after) if words[i].line == line)
             yield fmix(digits(h for h, _, _ in some)), first, after
 
 

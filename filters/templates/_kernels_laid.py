@@ -146,11 +146,18 @@ def cover(words, masks, places, ends, n, table, state):
         done = first
         for at in range(_grams(items, 0, size, n, LITERALS, hashes)):
             if _held(table, hashes[at]):
-                left = at + (items[at] == MASK)  # a run of masked words at an end may be anything
-                right = at + n - (items[at + n - 1] == MASK)
-                for i in range(max(done, firsts[left]), firsts[right]):
+                left = firsts[at]
+                right = firsts[at + n]
+                # A run of masked words at an end fills a slot in its neighbour's line alone.
+                if items[at] == MASK:
+                    while places[left, 2] != places[firsts[at + 1], 2]:
+                        left += 1
+                if items[at + n - 1] == MASK:
+                    while places[right - 1, 2] != places[firsts[at + n - 1] - 1, 2]:
+                        right -= 1
+                for i in range(max(done, left), right):
                     state[i] = 1 if masks[i] == LITERAL else 2
-                done = max(done, firsts[right])
+                done = max(done, right)
         done = first
         for at in range(_grams(words, first, ends[row], n, 0, hashes)):
             if _held(table, hashes[at] ^ VERBATIM):
