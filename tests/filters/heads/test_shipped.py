@@ -1,0 +1,54 @@
+"""What ships: recipe, model, card, figures and model card of each head belong together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gristmill.filters._cards import model_sha256, read_card
+from gristmill.filters.fasttext import load
+from gristmill.filters.heads.card import read_figures, render
+from gristmill.filters.heads.data import read_recipe
+from gristmill.filters.quality import SHIPPED, Quality, shipped
+
+HEADS = ("edu", "know", "format")
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_shipped_head_is_small_and_its_card_is_of_its_figures(head):
+    model = SHIPPED / f"{head}.ftz"
+    assert model.stat().st_size <= 4_000_000
+    figures = read_figures(SHIPPED / f"{head}.evaluation.json")
+    assert figures["model_sha256"] == model_sha256(model)
+    assert figures["recipe"]["label"] == read_recipe(SHIPPED / f"{head}.yaml").label
+    assert render(figures) == (SHIPPED / f"{head}.md").read_text("utf-8")
+    card = read_card(model, load(model).labels)
+    if card.values is not None:
+        assert card.cut_points.tolist() == figures["cut_points"]
+
+
+def test_shipped_heads_are_those_with_a_recipe():
+    assert set(shipped()) == {p.stem for p in SHIPPED.glob("*.yaml")} == set(HEADS)
+
+
+def test_shipped_heads_put_a_lesson_above_a_shop():
+    lesson = (
+        "Photosynthesis is the process by which plants turn light into chemical energy. In the "
+        "first stage, pigments called chlorophylls absorb light; its energy splits water and is "
+        "stored in two molecules. In the second stage, these drive the reactions that build sugar."
+    )
+    shop = "Add to cart. Free shipping on all orders. Sale ends today! View more products. Log in."
+    batch = pa.RecordBatch.from_pydict({"text": pa.array([lesson, shop], pa.large_string())})
+    scores = Quality(heads=("edu", "know")).measure(batch).scores
+    for head in ("edu", "know"):
+        assert scores[f"{head}_bucket"][0] > scores[f"{head}_bucket"][1] + 5
+
+
+def test_canaries_are_twelve_sets():
+    lines = Path(SHIPPED.parent / "heads" / "canaries.jsonl").read_text("utf-8").splitlines()
+    sets = [json.loads(line)["set"] for line in lines]
+    assert {sets.count(s) for s in sets} == {3}
+    assert len(set(sets)) == 12
