@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..documents.exchange import CuttingStage
 from ..documents.identity import shard_hash
+from ..filters.templates import Templates
 from ..filters.templates.families import Families
 from ..filters.templates.shown import FILLS, show
 from ..ledger.writer import connect
@@ -38,7 +38,7 @@ _MEMBERS = "SELECT shard, row, exemplar, code, id FROM read_parquet(?) WHERE clu
 def cutting(run: Run) -> Iterator[tuple[GlobalUse, list[Pass]]]:
     """The stages that find templates, and the passes before each."""
     for i, which in enumerate(run.passes):
-        if which.surveys is not None and isinstance(which.surveys.stage, CuttingStage):
+        if which.surveys is not None and isinstance(which.surveys.stage, Templates):
             yield which.surveys, list(run.passes[: i + 1])
 
 
