@@ -395,13 +395,11 @@ def labels():
 
 def rules():
     """`line_rules` on lines that people labelled clean or noise (a label a line, by language)."""
-    from ast import literal_eval
-
     rows = inject.read_jsonl(DATA / "c-line-noise-turku" / "lines.jsonl.gz")
     sums = defaultdict(lambda: np.zeros(2, np.int64))
     for row in rows:
-        lines = [x.replace("\n", " ").strip() for x in literal_eval(row["text"])]
-        marks_ = [int(x) for x in literal_eval(row["labels"])]
+        lines = [x.replace("\n", " ").strip() for x in row["text"]]
+        marks_ = [int(x) for x in row["labels"]]
         batch = pa.record_batch({"text": pa.array(["\n".join(lines)], pa.large_string())})
         edits = LineRules().measure(batch).edits
         ends = np.cumsum([len(x.encode()) + 1 for x in lines])

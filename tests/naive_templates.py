@@ -206,7 +206,7 @@ def strip(text: bytes, common, gone, marked, heading, paragraph):
         form = "plain"
         if bare.startswith(b"```") and len(bare) >= 3:
             code, form = not code, "code"
-        elif code or (bare and len(raw.rstrip(b"\n")) - len(bare) >= 4 and bare[:1] not in b"*+-"):
+        elif code:
             form = "code"
         elif bare.startswith(b"#"):
             form = "heading"

@@ -19,7 +19,6 @@ LITERAL = 0
 LITERALS = 3  # in an n-gram; with 2, phrases of prose are shared by chance
 GAP = 20  # words; a longer run of others in a line of the template is no fill
 PROSE = 5  # words; a line of fewer is a label, not prose
-INDENT = 4  # blanks; a line after so many that is no item of a list is code
 HEADING = 4  # words; a line of at most so many may head the paragraph after it
 PARAGRAPH = 8  # words; a line of fewer is not one
 _SPACE = np.zeros(256, np.uint8)
@@ -263,8 +262,6 @@ def _line_kinds(data, start, end, words, places, first, last, gone, marked, kind
             code = not code
             form = 3
         elif code:
-            form = 3
-        elif here - begins >= INDENT and here < stop and data[here] not in (42, 43, 45):
             form = 3
         elif here < stop and data[here] == 35:
             form = 1
