@@ -1,8 +1,8 @@
 """fastText's features of a text, as a sparse matrix: what a model of its format can be fitted on.
 
-Tokens are what stands between fastText's blanks, case and punctuation and all, then `</s>`. On the
-1,485 labelled pages that beats lower-cased words as features of a mean (`quality evaluate`). A
-row is the mean that the library takes: words of the vocabulary and hashed bigrams, each 1/n.
+Tokens are what stands between fastText's blanks, case and punctuation and all, then `</s>`: what
+the library sees of a text as it is. A row is the mean that the library takes: words of the
+vocabulary and hashed bigrams, each 1/n.
 Hashes are the library's: FNV-1a over signed bytes, bigrams by its multiplier, modulo `bucket`.
 """
 
