@@ -34,6 +34,8 @@ CORPUS = pa.schema(
     ],
     metadata={b"gristmill": canonical({"format": FORMAT})},
 )
+#: Global stages whose clusters are copies of one document; a host or a template has a size too.
+COPIES = frozenset({"exact_duplicates", "url_duplicates", "near_duplicates"})
 
 
 class CorpusStep(Step):
@@ -98,7 +100,7 @@ class _Extra:
             for stage in schema_meta(file.schema_arrow)["stages"]:
                 if stage["name"] == "language":
                     self._language = file
-                if "cluster_size" in stage["scores"]:
+                if stage["name"] in COPIES:
                     self._size.append((file, f"{stage['name']}.cluster_size"))
 
     def append(self, table: pa.Table, group: int, rows: np.ndarray) -> pa.Table:
