@@ -38,6 +38,7 @@ class Record:
     identity: str | None = None  # the record's own id: WARC-Record-ID, `id` field, path in a repo
     fields: Mapping[str, Any] = field(default_factory=dict)  # what else the source gave
     utf8: bytes | None = None  # `text` as UTF-8, from where that is known without encoding it
+    repairs: Mapping[str, int] = field(default_factory=dict)  # what the reader changed, by kind
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class Loss:
     detail: str = ""
     kind: str = "fault"  # `fault`: damage, counts against max_loss; `dropped`: a rule
     url: str | None = None  # where the record stated one: `why URL` finds it
+    records: int = 1  # in it, where that is known (a Parquet row group: its rows)
 
 
 @dataclass(slots=True, kw_only=True)

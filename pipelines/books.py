@@ -381,15 +381,14 @@ def _without(run: Run, source: str) -> float:
 
 def unseen_share(run: Run, source: str) -> float:
     """The share of a source that never was decoded bytes: of stored bytes, or of records."""
-    stored = damaged = records = blank = 0
+    stored = damaged = records = unseen = 0
     for shard in (n for n, s in run.shards.items() if s.source == source):
         counts = run.store.require(f"documents/{shard}.parquet").counts
         stored += counts["stored_bytes"]
         damaged += counts["damaged_bytes"]
         records += counts["records"]
-        lost = [v for k, v in counts["lost"].items() if k.startswith("fault:")]
-        blank += sum(number for number, size in lost if not size)
-    by_records = blank / (records + blank) if blank else 0.0
+        unseen += counts["unseen_records"]
+    by_records = unseen / (records + unseen) if unseen else 0.0
     return max(damaged / stored if stored else 0.0, by_records)
 
 
@@ -414,14 +413,16 @@ def over_limit(run: Run) -> list[str]:
                 f"source {source.name!r}: shards named by --without hold {missing:.3%} of its "
                 f"stored bytes; max_loss is {source.max_loss:g}"
             )
-        share = max(
-            damaged / decoded if decoded else float(faults > 0), unseen_share(run, source.name)
-        )
+        seen = damaged / decoded if decoded else float(faults > 0)
+        share = max(seen, unseen_share(run, source.name))
+        of = f"decoded bytes ({damaged:,} of {decoded:,})"
+        if share > seen:
+            of = "stored bytes or records, counting what could not be decoded"
         if share > source.max_loss or (faults and not source.max_loss):
             sql = f"FROM losses WHERE source = '{source.name}' AND kind = 'fault'"
             lines.append(
-                f"source {source.name!r}: {faults} faults took {share:.3%} of its decoded bytes "
-                f"({damaged:,} of {decoded:,}); max_loss is {source.max_loss:g}. "
+                f"source {source.name!r}: {faults} faults took {share:.3%} of its {of}; "
+                f"max_loss is {source.max_loss:g}. "
                 f'See them: gristmill ledger {run.store.root} --sql "{sql}"'
             )
     return lines

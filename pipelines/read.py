@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]+)(?:/|\Z)")
+REVISION = 2  # of the readers: another number where they give other records, losses or counts
 GROUP_BYTES = 8 << 20  # of text per row group: what a random look-up of one document decodes
 READ = pa.schema(
     [pa.field("id", pa.binary(16), nullable=False), pa.field("bytes", pa.int64(), nullable=False)]
@@ -63,7 +64,7 @@ class ReadStep(Step):
         own = [converter.name, converter.revision, converter]
         said = [source.name, source.dump, source.license, dict(source.reader)]
         libraries = run.versions("pyarrow", "resiliparse", "zstandard", "brotli", "isal")
-        parts = [FORMAT, own, said, libraries, unicodedata.unidata_version]
+        parts = [FORMAT, REVISION, own, said, libraries, unicodedata.unidata_version]
         if key in run.removals:
             parts.append(sorted(i.hex() for i in run.removals[key]))
         return digest(parts)
@@ -107,6 +108,7 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
     skipped_bytes: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     lost_bytes: Counter[str] = Counter()
+    unseen = 0  # records of damage that never was decoded bytes
     account = ReadAccount()
 
     def items() -> Iterator[Record | Loss | Skip]:
@@ -125,6 +127,8 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
         elif isinstance(item, Loss):
             lost[f"{item.kind}:{item.reason}"] += 1
             lost_bytes[f"{item.kind}:{item.reason}"] += item.locator.span
+            if item.kind == "fault" and not item.locator.span:
+                unseen += item.records
             out.lose(item)
         elif out.add(item):
             records += item.records
@@ -150,6 +154,7 @@ def _read(run: Run, key: str, source: Source, out: _Writer) -> dict[str, Any]:
         "record_bytes": record_bytes,
         "skipped": {k: [skipped[k], skipped_bytes[k]] for k in sorted(skipped)},
         "lost": {k: [lost[k], lost_bytes[k]] for k in sorted(lost)},
+        "unseen_records": unseen,
     }
 
 

@@ -67,5 +67,5 @@ def make_draft(
         license=license_ or None,
         identity=clean_line(record.identity),
         metadata=metadata,
-        repairs=repairs,
+        repairs={**record.repairs, **repairs},
     )

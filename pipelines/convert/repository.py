@@ -78,6 +78,7 @@ class Repository:
             detail = f"expected strings {self.repo_field!r} and {self.path_field!r} and a text"
             return Loss(locator=record.locator, reason="bad_schema", detail=detail)
         text, repairs = clean_text(record.text)
+        repairs |= record.repairs
         if not text.strip():
             return Loss(locator=record.locator, reason="no_text", kind="dropped")
         path = " ".join(clean_text(path)[0].split("\n"))

@@ -3,6 +3,9 @@
 A row's span is the UTF-8 and binary bytes of its top-level columns, known before Python sees them;
 the account's decoded bytes are the same sum taken by Arrow over whole batches.
 String columns are read as dictionaries, so one giant value that a million rows share stays one.
+A value of another column than the text that Python cannot hold (nanoseconds, dates out of range, an
+unknown time zone, a wrong byte in a URL) becomes a string, or null, and is counted as the repair
+`value`: it costs no document. What is lost without being decoded says how many rows it had.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import pyarrow.parquet as pq
 from ...documents.records import Locator, Loss, Record
 from .account import ReadAccount, ReadOptions
 from .extents import Extent
-from .jsonl import make_record
+from .jsonl import TOO_DEEP, make_record, too_deep
 from .storage import RangeFile, Ranges
 
 MAGIC = b"PAR1"
@@ -113,12 +116,12 @@ def _group(
     rows = file.metadata.row_group(index).num_rows
     wrong = _schema_fault(file, options)
     if wrong:
-        yield Loss(locator=at, reason="bad_schema", detail=f"{rows} rows: {wrong}")
+        yield Loss(locator=at, reason="bad_schema", detail=f"{rows} rows: {wrong}", records=rows)
         return
     size = _decoded_size(file, index)
     if rows and size // rows > options.max_record_bytes:
         detail = f"{rows} rows of {size // rows} bytes on average; not decoded"
-        yield Loss(locator=at, reason="too_large", detail=detail)
+        yield Loss(locator=at, reason="too_large", detail=detail, records=rows)
         return
     batch_rows = max(1, min(1024, _BATCH * rows // max(1, size)))
     done = 0
@@ -133,15 +136,16 @@ def _group(
             done += batch.num_rows
     except _BAD as error:
         detail = f"{rows - done} of {rows} rows: {error}"[:300]
-        yield Loss(
-            locator=Locator(at.file, at.offset, done, 0), reason="corrupt_member", detail=detail
-        )
-        return
-    if done != rows:
+    else:
+        if done == rows:
+            return
         detail = f"the footer states {rows} rows, {done} were there"
-        yield Loss(
-            locator=Locator(at.file, at.offset, done, 0), reason="corrupt_member", detail=detail
-        )
+    yield Loss(
+        locator=Locator(at.file, at.offset, done, 0),
+        reason="corrupt_member",
+        detail=detail,
+        records=max(1, rows - done),
+    )
 
 
 def _decoded_size(file: pq.ParquetFile, index: int) -> int:
@@ -189,13 +193,62 @@ def _row(batch: pa.RecordBatch, row: int, locator: Locator, options: ReadOptions
     if locator.span > options.max_record_bytes:
         return Loss(locator=locator, reason="too_large", detail=f"{locator.span} bytes")
     values: dict[str, Any] = {}
+    changed = 0
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
-            values[name] = plain_value(column[row].as_py(), binary=name != options.text_field)
-        except (UnicodeDecodeError, OverflowError, ValueError) as error:
-            reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "bad_schema"
-            return Loss(locator=locator, reason=reason, detail=f"column {name!r}: {error}"[:200])
-    return make_record(values, "", locator, options)
+            values[name] = plain_value(_known(column[row]), binary=name != options.text_field)
+        except RecursionError:
+            return Loss(locator=locator, reason="bad_schema", detail=TOO_DEEP)
+        except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+            if name == options.text_field:
+                reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "bad_schema"
+                detail = f"column {name!r}: {error}"[:200]
+                return Loss(locator=locator, reason=reason, detail=detail)
+            values[name] = _described(column[row])
+            changed += 1
+    if too_deep(values):
+        return Loss(locator=locator, reason="bad_schema", detail=TOO_DEEP)
+    return make_record(values, "", locator, options, {"value": changed} if changed else None)
+
+
+def _known(scalar: pa.Scalar) -> Any:
+    """The value as Python has it; raises when it has none.
+
+    Nanoseconds never come as they are: with pandas installed they would be another type.
+    """
+    kind = scalar.type
+    if getattr(kind, "unit", "") == "ns" and scalar.is_valid:
+        if scalar.value % 1000:
+            raise ValueError("nanoseconds")
+        zone = getattr(kind, "tz", None)
+        scalar = scalar.cast(
+            pa.timestamp("us", zone)
+            if pa.types.is_timestamp(kind)
+            else pa.time64("us")
+            if pa.types.is_time(kind)
+            else pa.duration("us")
+        )
+    return scalar.as_py()
+
+
+def _described(scalar: pa.Scalar) -> str | None:
+    """A value that Python cannot hold as a string, or None."""
+    if pa.types.is_dictionary(scalar.type):
+        scalar = scalar.value
+    kind = scalar.type
+    if _is_text(kind):
+        return str(scalar.as_buffer().to_pybytes(), "utf-8", "replace")
+    if not pa.types.is_temporal(kind) or not hasattr(scalar, "value"):
+        return None
+    zone = getattr(kind, "tz", None)
+    try:
+        bare = scalar.cast(pa.timestamp(kind.unit)) if zone else scalar
+        text = str(bare.cast(pa.string()).as_py())
+    except pa.ArrowException:
+        return f"{scalar.value} {kind}"
+    if pa.types.is_duration(kind) or "out of range" in text:
+        return f"{scalar.value} {kind}"
+    return text.replace(" ", "T") + ("+00:00" if zone else "")
 
 
 def plain_value(value: Any, *, binary: bool = True) -> Any:

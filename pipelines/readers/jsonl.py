@@ -2,7 +2,8 @@ r"""JSON lines: one object a line, each line judged on its own.
 
 A line that is not UTF-8 or not JSON is one row in the books and nothing else (case 01: datatrove
 yields no document of such a file). `\ud800` escapes stay for the text policy to repair. NaN and
-Infinity, which pandas writes and JSON forbids, become null.
+Infinity, which pandas writes and JSON forbids, become null. A line nested more than MAX_DEPTH deep
+is `bad_json`: each later step that looks into metadata would else meet Python's limit of recursion.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .account import ReadOptions
 from .stream import Stream
 from .warc import Framed
 
+MAX_DEPTH = 200  # objects and arrays in each other that a row may hold; agent runs have some 20
+TOO_DEEP = f"nested too deeply: at most {MAX_DEPTH} objects and arrays in each other"
 _NEWLINE = re.compile(rb"\n")
 
 
@@ -92,16 +95,35 @@ def parse_line(line: bytes, locator: Locator, options: ReadOptions) -> Record | 
         return Loss(locator=locator, reason="blank", kind="dropped")
     try:
         row = _DECODER.decode(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return Loss(locator=locator, reason="bad_json", detail=str(error)[:200])
+    except RecursionError:
+        return Loss(locator=locator, reason="bad_json", detail=TOO_DEEP)
     if not isinstance(row, dict):
         detail = f"expected an object, found {type(row).__name__}"
         return Loss(locator=locator, reason="bad_schema", detail=detail)
+    if text.count("[") + text.count("{") > MAX_DEPTH and too_deep(row):
+        return Loss(locator=locator, reason="bad_json", detail=TOO_DEEP)
     return make_record(row, text, locator, options)
 
 
+def too_deep(row: Mapping[str, Any]) -> bool:
+    """Whether more than MAX_DEPTH objects and arrays (the row is one) lie in each other."""
+    level: list[Any] = [row]
+    for _ in range(MAX_DEPTH):
+        inner = [v for o in level for v in (o.values() if isinstance(o, Mapping) else o)]
+        level = [v for v in inner if isinstance(v, (dict, list, tuple))]
+        if not level:
+            return False
+    return True
+
+
 def make_record(
-    row: Mapping[str, Any], raw: str, locator: Locator, options: ReadOptions
+    row: Mapping[str, Any],
+    raw: str,
+    locator: Locator,
+    options: ReadOptions,
+    repairs: dict[str, int] | None = None,
 ) -> Record | Loss:
     """A row of named values to a record; `raw` is its text when no text field is asked for."""
     name = options.text_field
@@ -121,7 +143,15 @@ def make_record(
     identity = _own(rest, options.id_field)
     dates = [k for k in options.date_fields if isinstance(rest.get(k), str)]
     date = rest.pop(dates[0]) if dates else None
-    return Record(locator=locator, text=raw, url=url, date=date, identity=identity, fields=rest)
+    return Record(
+        locator=locator,
+        text=raw,
+        url=url,
+        date=date,
+        identity=identity,
+        fields=rest,
+        repairs=repairs or {},
+    )
 
 
 def _own(rest: dict[str, Any], name: str) -> str | None:

@@ -196,6 +196,8 @@ def test_limit_counts_faults_by_decoded_bytes(notes, tmp_path, lost, decoded, li
         path = shard.with_name(f"{shard.name}.json")
         side = json.loads(path.read_bytes())
         side["counts"] |= {"decoded_bytes": 0 if i else decoded, "lost": {} if i else lost}
+        unseen = sum(number for number, size in side["counts"]["lost"].values() if not size)
+        side["counts"] |= {"unseen_records": unseen}
         side.pop("self")
         number = side.pop("format")
         path.write_bytes(canonical(side | {"format": number, "self": digest(side)}))

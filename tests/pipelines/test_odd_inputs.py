@@ -6,6 +6,7 @@ import gzip
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gristmill.ledger.writer import connect
@@ -94,3 +95,16 @@ def test_run_file_of_no_bytes_is_a_row_and_no_damage(mill, tmp_path):
     assert "20 stored bytes" in rows[0][2]
     assert "0 bytes" in rows[1][2]
     assert mill.command("verify", out).returncode == 0
+
+
+def test_run_lost_row_groups_count_by_their_rows_against_max_loss(mill, tmp_path):
+    """A group that never was decoded is one row in the books, and 20,000 records lost."""
+    pq.write_table(
+        pa.table({"text": [f"a sound row {n}" for n in range(100)]}), tmp_path / "a.parquet"
+    )
+    pq.write_table(pa.table({"txt": ["x"] * 20_000}), tmp_path / "b.parquet")
+    made = recipe(tmp_path, '"*.parquet"')
+    made.write_text(made.read_text().replace("main_text", "main_text, max_loss: 0.01"))
+    done = mill.command("run", made, "--out", tmp_path / "run", "--workers", 1)
+    assert done.returncode == 1, done.stderr
+    assert "99.502%" in done.stderr

@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gristmill.pipelines.convert import PlainText
+from gristmill.pipelines.readers import reread
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -125,3 +128,71 @@ def test_parquet_giant_value_shared_by_many_rows_is_not_copied(make, table):
 def test_parquet_empty_table_and_no_groups_are_a_row_and_no_fault(make, table):
     got = make.read(table({"text": pa.array([], pa.string())}))
     assert (got.records, got.reasons, got.losses[0].kind) == ([], ["empty_file"], "dropped")
+
+
+def test_parquet_lost_group_says_how_many_rows_it_had(make, table):
+    got = make.read(table({"txt": ["a"] * 300}, row_group_size=200))
+    assert [(x.reason, x.records) for x in got.losses] == [("bad_schema", 200), ("bad_schema", 100)]
+    texts = [f"{n:04}" * 500 for n in range(300)]
+    got = make.read(table({"text": texts}), max_record_bytes=1000)
+    assert [(x.reason, x.records) for x in got.losses] == [("too_large", 300)]
+
+
+NOON = 1_704_164_645_123_456_789  # 2024-01-02T03:04:05, ns
+ODD = {
+    "timestamp": (pa.array([NOON], pa.timestamp("ns")), "2024-01-02T03:04:05.123456789"),
+    "zoned": (
+        pa.array([NOON], pa.timestamp("ns", "Europe/Berlin")),
+        "2024-01-02T03:04:05.123456789+00:00",
+    ),
+    "unknown zone": (
+        pa.array([NOON // 1000], pa.timestamp("us", "No/Zone")),
+        "2024-01-02T03:04:05.123456+00:00",
+    ),
+    "time": (pa.array([3_723_000_000_001], pa.time64("ns")), "01:02:03.000000001"),
+    "duration": (pa.array([1001], pa.duration("ns")), "1001 duration[ns]"),
+    "far": (pa.array([10**17], pa.timestamp("ms")), f"{10**17} timestamp[ms]"),
+    "date": (pa.array([10**8], pa.int32()).cast(pa.date32()), f"{10**8} date32[day]"),
+    "long": (pa.array([2**62], pa.duration("s")), f"{2**62} duration[s]"),
+    "nested": (pa.array([[NOON]], pa.list_(pa.timestamp("ns"))), None),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_parquet_value_of_another_column_costs_no_document(make, table, name):
+    column, wanted = ODD[name]
+    columns = {"text": ["a text"], "odd": column, "none": pa.array([None], column.type)}
+    got = make.read(table(columns))
+    assert [r.fields for r in got.records] == [{"odd": wanted, "none": None}]
+    assert got.records[0].repairs == {"value": 1}
+    (draft,) = PlainText()(iter(got.records))
+    assert draft.repairs == {"value": 1}
+    again = reread(got.root, got.records[0].locator)
+    assert again == got.records[0]
+
+
+def test_parquet_whole_microseconds_in_nanoseconds_are_as_they_are(make, table):
+    """What pandas writes."""
+    when = pa.array([NOON // 1000 * 1000], pa.timestamp("ns", "UTC"))
+    (record,) = make.read(table({"text": ["a"], "when": when})).records
+    assert record.fields == {"when": "2024-01-02T03:04:05.123456+00:00"}
+    assert record.repairs == {}
+
+
+def test_parquet_wrong_byte_in_a_url_costs_no_document(make, table):
+    raw = pa.array([b"http://h/\xff", b"http://h/2"], pa.binary())
+    url = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
+    got = make.read(table({"text": ["a", "b"], "url": url}))
+    assert [r.url for r in got.records] == ["http://h/\ufffd", "http://h/2"]
+    assert [r.repairs for r in got.records] == [{"value": 1}, {}]
+
+
+@pytest.mark.parametrize("depth", [250, 600])
+def test_parquet_nested_too_deeply_is_a_row(make, table, depth):
+    column = pa.array([1], pa.int64())
+    for _ in range(depth):
+        column = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), column)
+    got = make.read(table({"text": ["a"], "deep": column}))
+    assert (got.records, len(got.losses)) == ([], 1)
+    assert got.losses[0].kind == "fault"
+    assert got.losses[0].reason in {"bad_schema", "corrupt_member"}

@@ -9,6 +9,9 @@ import string
 import pytest
 
 from gristmill.documents.errors import StopError, UsageError
+from gristmill.documents.fingerprint import canonical
+from gristmill.pipelines.convert import PlainText
+from gristmill.pipelines.readers.jsonl import MAX_DEPTH, TOO_DEEP
 
 EVERY = pytest.mark.parametrize("codec", ["plain", "gzip", "zstd", "bzip2", "xz"])
 
@@ -182,3 +185,27 @@ def test_unknown_bytes_are_one_loss_that_says_what_they_are(make):
         assert got.reasons == ["unknown_format"]
         assert said in got.losses[0].detail
         assert got.losses[0].locator.span == len(data)
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip"])
+def test_jsonl_line_nested_too_deeply_is_bad_json_alone(make, codec):
+    """Python's decoder takes 400 levels; what looks into metadata later would not."""
+    kinds = (b"[", b"]"), (b'{"a":', b"}")
+    lines = b""
+    for depth in (*range(380, 720, 40), 5_000, 100_000):
+        for a, b in kinds:
+            lines += b'{"text":"deep","m":' + a * depth + b"1" * (a != b"[") + b * depth + b"}\n"
+            lines += b'{"text":"next","s":"' + b"{[" * 500 + b'"}\n'  # in a string they are none
+    got = make.read(make.pack(lines, codec))
+    assert {r.text for r in got.records} == {"next"}
+    assert set(got.reasons) == {"bad_json"}
+    assert {x.detail for x in got.losses} == {TOO_DEEP}
+    assert len(got.losses) == len(got.records) == 22
+
+
+def test_jsonl_deepest_line_allowed_becomes_a_document(make):
+    row = b'{"text":"x","m":' + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1) + b"}\n"
+    got = make.read(row + row.replace(b"[", b"[[", 1).replace(b"]", b"]]", 1))
+    assert (len(got.records), got.reasons) == (1, ["bad_json"])
+    (draft,) = PlainText()(iter(got.records))
+    assert canonical(draft.metadata).count(b"[") == MAX_DEPTH - 1
