@@ -22,7 +22,7 @@ class MainText:
     """
 
     name: ClassVar[str] = "main_text"
-    revision: ClassVar[int] = 6
+    revision: ClassVar[int] = 7
 
     markdown: bool = True  # marks for headings, lists, tables and code; False: plain lines
 

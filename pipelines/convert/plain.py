@@ -16,7 +16,7 @@ class PlainText:
     """One document per record that has text. Losses (`dropped`): `no_text`, `not_text`."""
 
     name: ClassVar[str] = "plain"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
 
     license_field: str = "license"  # a string of this name becomes the document's licence
 

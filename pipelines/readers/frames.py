@@ -10,6 +10,7 @@ A file may start with its own dictionary (`.warc.zst`, the specification of IIPC
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from typing import Protocol
 
 import zstandard
 
@@ -34,7 +35,20 @@ def starts(stored: Stored, at: int) -> bool:
     return head == MAGIC or skippable(head)
 
 
-def frame_end(stored: Stored, at: int) -> tuple[int, str]:
+class Bytes(Protocol):
+    """What `frame_end` asks of the bytes it walks."""
+
+    @property
+    def end(self) -> int:
+        """Where they end."""
+        ...
+
+    def view(self, at: int, size: int) -> memoryview:
+        """Bytes [at, at + size), shorter only at the end."""
+        ...
+
+
+def frame_end(stored: Bytes, at: int) -> tuple[int, str]:
     """Where the frame at `at` ends, and "" or a fault's reason (RFC 8878, 3.1)."""
     head = bytes(stored.view(at, 18))
     if skippable(head):

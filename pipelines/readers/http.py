@@ -1,8 +1,15 @@
 """An HTTP response as archived: status, headers, and the body freed of its codings.
 
 All codings are undone within `limit` bytes, so a page that inflates without end is a loss of its
-own and not the worker's end. Archives often keep a coding's header after undoing it (Common Crawl
-renames it, others do not): a body that does not look like the coding is taken as it is.
+own and not the worker's end. How each case is caught:
+
+    coding undone before       the header stayed (Common Crawl renames it, others do not): a body
+                               that reads as text is taken as it is, whatever the coding
+    several members, frames    gzip, zstd: all of them; bytes after them that start none are left
+    cut body                   the coding has no end, a chunk is short: `truncated_body`
+    coding unknown or wrong    over a text nothing was done; over binary bytes `bad_coding`
+    coding without a header    `warcrecord.make_page`: what is binary in the end is `not_text`
+    header given twice         the lines of a list are one list (RFC 9110, 5.3)
 """
 
 from __future__ import annotations
@@ -11,14 +18,23 @@ import io
 import re
 import zlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import brotli
 import zstandard
 
+from .binary import binary, plain
+from .frames import MAGIC, frame_end
+
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
 _CHUNK = re.compile(rb"[ \t]*([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _ODD = re.compile(rb"\n\r{2,8}\n")
-_PIECE = 64 << 10
+_SIZE_LINE = 20  # bytes of a chunk's first line, but for extensions
+_PIECE = 64 << 10  # bytes out of brotli at once
+_FED = 16 << 10  # bytes into zlib at once: what it copies where a member ends
+_LISTS = frozenset({"content-encoding", "transfer-encoding", "x-robots-tag"})
+_GZIP = b"\x1f\x8b"
+_PASSED = frozenset({"", "identity", "chunked"})
 
 
 class HttpError(Exception):
@@ -33,7 +49,9 @@ def headers_of(block: bytes) -> dict[str, str]:
         for line in text.split("\n"):
             name, colon, value = line.partition(":")
             if colon:
-                found[name.strip().lower()] = value.strip()
+                name, value = name.strip().lower(), value.strip()
+                listed = name in found and name in _LISTS
+                found[name] = f"{found[name]}, {value}" if listed else value
         return found
     last = ""
     for line in text.split("\n"):
@@ -43,8 +61,8 @@ def headers_of(block: bytes) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if colon:
             last = name.strip().lower()
-            again = last == "x-robots-tag" and last in found  # each line adds what it forbids
-            found[last] = f"{found[last]}, {value.strip()}" if again else value.strip()
+            listed = last in found and last in _LISTS
+            found[last] = f"{found[last]}, {value.strip()}" if listed else value.strip()
     return found
 
 
@@ -65,7 +83,8 @@ def head_end(data: bytes, at: int, limit: int) -> tuple[int, int]:
 def parse_head(data: bytes, begin: int, stop: int) -> tuple[int, dict[str, str], int]:
     """Of the response data[begin:stop]: status, headers, and where its body starts in `data`.
 
-    Header names are in lower case, the last of equal ones wins (X-Robots-Tag: all).
+    Header names are in lower case, the last of equal ones wins; lists (codings,
+    X-Robots-Tag) are joined.
     HttpError(`bad_http`, detail) when there is no status line.
     """
     status = _STATUS.match(data, begin, stop)
@@ -80,13 +99,17 @@ def parse_head(data: bytes, begin: int, stop: int) -> tuple[int, dict[str, str],
 
 def decode_body(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:
     """Undo the codings. HttpError(`bad_coding`, `truncated_body` or `too_large`, detail)."""
-    codings = [c.strip().lower() for c in headers.get("transfer-encoding", "").split(",")]
-    if "chunked" in codings:
+    if "chunked" in (transfer := _codings(headers, "transfer-encoding")):
         body = _unchunk(body)
-    codings = [c.strip().lower() for c in headers.get("content-encoding", "").split(",")]
-    for coding in reversed(codings):
-        body = _decode(body, coding, limit)
+    for coding in reversed(_codings(headers, "content-encoding") + transfer):
+        if coding not in _PASSED:
+            body = _decode(body, coding, limit)
     return body
+
+
+def _codings(headers: Mapping[str, str], name: str) -> list[str]:
+    """In the order in which they were applied, as far as the header says so."""
+    return [c.partition(";")[0].strip(" \t\"'").lower() for c in headers.get(name, "").split(",")]
 
 
 def _unchunk(body: bytes) -> bytes:
@@ -99,7 +122,7 @@ def _unchunk(body: bytes) -> bytes:
             return b"".join(parts)
         at = match.end()
         if at + size > len(body):
-            if not parts:  # `12\n` may as well be how a text starts
+            if not parts and not match[0].endswith(b"\r\n"):  # so may a text start: `12\n`
                 return body
             raise HttpError("truncated_body", f"a chunk of {size} bytes has {len(body) - at}")
         parts.append(body[at : at + size])
@@ -107,40 +130,47 @@ def _unchunk(body: bytes) -> bytes:
         at += 2 if body[at : at + 2] == b"\r\n" else body[at : at + 1] == b"\n"
     if not parts:
         return body
-    if at >= len(body):
+    if len(body) - at <= _SIZE_LINE and b"\n" not in body[at:]:
         raise HttpError("truncated_body", "the last chunk is missing")
     raise HttpError("bad_coding", f"no chunk size at byte {at} of the body")
 
 
 def _decode(body: bytes, coding: str, limit: int) -> bytes:
-    """Undo one content coding. Empty and unknown bodies pass."""
-    if not body:
+    """Undo one coding. What is text needs nothing undone."""
+    if not body or (plain(body) and not body.startswith(MAGIC)):
         return body
-    if coding in {"gzip", "x-gzip"}:
-        return _inflate(body, 31, coding, limit) if body[:2] == b"\x1f\x8b" else body
+    if coding in {"gzip", "x-gzip"} and body.startswith(_GZIP):
+        return _inflate(body, 31, coding, limit)
     if coding == "deflate":  # servers send zlib and raw deflate under this name
-        if body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0:
-            return _inflate(body, 15, coding, limit)
-        return body if _is_text(body) else _inflate(body, -15, coding, limit)
+        zlib_header = body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
+        return _inflate(body, 15 if zlib_header else -15, coding, limit)
     if coding == "br":
-        return body if _is_text(body) else _brotli(body, limit)
-    if coding == "zstd":
-        return _zstd(body, limit) if body[:4] == b"\x28\xb5\x2f\xfd" else body
+        return _brotli(body, limit)
+    if coding == "zstd" and body.startswith(MAGIC):
+        return _zstd(body, limit)
+    if binary(body[:_FED]):
+        raise HttpError("bad_coding", f"{coding[:40]!r} does not start with {body[:8]!r}")
     return body
 
 
-def _is_text(body: bytes) -> bool:
-    """Whether a body that should be compressed is plainly markup."""
-    return body[:64].lstrip().startswith((b"<!", b"<html", b"<HTML", b"<head", b"<?xml"))
-
-
 def _inflate(body: bytes, window: int, coding: str, limit: int) -> bytes:
+    """All members of gzip, the one stream of zlib or raw deflate; what follows is left."""
+    parts: list[bytes] = []
+    size = at = 0
     decoder = zlib.decompressobj(window)
     try:
-        out = decoder.decompress(body, limit + 1)
+        while at < len(body) and size <= limit:
+            if decoder.eof:
+                if window != 31 or not body.startswith(_GZIP, at):
+                    break
+                decoder = zlib.decompressobj(window)
+            piece = body[at : at + _FED]
+            parts.append(decoder.decompress(piece, limit + 1 - size))
+            size += len(parts[-1])
+            at += len(piece) - len(decoder.unused_data)
     except zlib.error as error:
         raise HttpError("bad_coding", f"{coding}: {error}") from error
-    return _whole(out, decoder.eof, coding, limit)
+    return _whole(b"".join(parts), decoder.eof, coding, limit)
 
 
 def _brotli(body: bytes, limit: int) -> bytes:
@@ -161,7 +191,25 @@ def _brotli(body: bytes, limit: int) -> bytes:
     return _whole(b"".join(parts), decoder.is_finished(), "br", limit)
 
 
+class _Body(NamedTuple):
+    """A body as what `frame_end` walks."""
+
+    data: bytes
+    end: int
+
+    def view(self, at: int, size: int) -> memoryview:
+        return memoryview(self.data)[at : at + size]
+
+
 def _zstd(body: bytes, limit: int) -> bytes:
+    """All frames. The library reads a cut one as if it were whole, so they are walked first."""
+    at = 0
+    while body.startswith(MAGIC, at):
+        at, fault = frame_end(_Body(body, len(body)), at)
+        if fault == "truncated_stream":
+            raise HttpError("truncated_body", "the zstd body has no end")
+        if fault:
+            break  # the library says what it is
     source = zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader(
         io.BytesIO(body), read_across_frames=True
     )

@@ -13,6 +13,7 @@ How each kind of damage is caught, whatever the codec and container:
     wrong type, null           jsonl, columns: a row of `bad_schema` or `null_text`
     giant record               all: `max_record_bytes` before it is held; columns: before decoding
     coded or cut body          http: the coding's own end; what is not coded is taken as it is
+    binary bytes               http, warcrecord, whole: `bad_coding` or `not_text`
     foreign bytes              sniff: `unknown_format`, with what they seem to be
     nothing at all             here: `empty_file`, dropped and no fault: writers leave such files
 

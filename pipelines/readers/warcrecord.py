@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ...documents.records import Locator, Loss, Record, Skip
+from .binary import binary
 from .http import HttpError, decode_body, parse_head
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -18,6 +19,7 @@ _LOOKS_HTML = re.compile(
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:+-]{1,40})", re.IGNORECASE)
 _MIME = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,40}/[a-z0-9][a-z0-9.+_-]{0,60}")
 _KNOWN = frozenset({"warcinfo", "request", "metadata", "revisit", "continuation", "wat"})
+_SEEN = 16 << 10  # bytes that say whether a page is text; all of 250 kB would take a tenth
 # HTTP headers that later stages ask for: opt-out signals, dates, languages
 _KEPT = (
     "x-robots-tag",
@@ -118,6 +120,8 @@ def make_page(
             return Skip(reason=f"mime:{media if '/' in media else 'none'}", span=locator.span)
         media = "text/html"
     charset = _CHARSET.search(content_type)
+    if why := _binary(body[:_SEEN], charset[1] if charset else ""):
+        return Loss(locator=locator, reason="not_text", detail=why, kind="dropped", url=url)
     return Record(
         locator=locator,
         body=body,
@@ -128,6 +132,13 @@ def make_page(
         identity=identity,
         fields=fields,
     )
+
+
+def _binary(start: bytes, charset: str) -> str:
+    """`binary` of how a page starts; one said to be in UTF-16 has NULs, of its markup."""
+    nuls = max(start[::2].count(0), start[1::2].count(0))
+    utf16 = nuls * 10 > len(start) and (b"<\0" in start or b"\0<" in start)
+    return "" if utf16 and charset.lower().startswith("utf-16") else binary(start)
 
 
 def _conversion(

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from ...documents.records import Locator, Loss, Record
 from .account import ReadOptions
+from .binary import binary
 from .storage import key_of
 from .stream import Stream
 from .warc import Framed
 
-_CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
 MEDIA = {"text": "text/plain", "html": "text/html"}
 
 
@@ -42,13 +42,11 @@ def frame_whole(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
 def whole_record(body: bytes, locator: Locator, options: ReadOptions) -> Record | Loss:
     """The record of a file's decoded bytes; its identity is the path under the root or bucket.
 
-    A file with more control bytes than 8 and one in a hundred is `not_text`, a fault: an image, a
-    PDF, or a compressed file whose first bytes are damaged. UTF-16 needs its mark to be a text.
+    A file that is `binary` is `not_text`, a fault: an image, a PDF, or a compressed file whose
+    first bytes are damaged.
     """
-    controls = len(body) - len(body.translate(None, _CONTROLS))
-    if controls > 8 + len(body) // 100 and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        detail = f"{controls} of {len(body)} bytes are controls; it starts with {body[:16]!r}"
-        return Loss(locator=locator, reason="not_text", detail=detail)
+    if why := binary(body):
+        return Loss(locator=locator, reason="not_text", detail=why)
     media = MEDIA[options.format or "text"]
     return Record(locator=locator, body=body, media_type=media, identity=key_of(locator.file))
 
