@@ -32,7 +32,7 @@ def convert_text(record: Record, license_field: str = "license") -> Draft | Loss
     charset: dict[str, Any] = {}
     undecoded = 0
     if raw is None and record.media_type == "text/plain" and record.body is not None:
-        raw, charset["charset"], undecoded = decode_plain(record.body)
+        raw, charset["charset"], undecoded = decode_plain(record.body, record.charset)
     if raw is None:
         detail = f"a {record.media_type or 'binary'} body; use the converter main_text"
         return Loss(
