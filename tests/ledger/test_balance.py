@@ -43,7 +43,7 @@ BOOKS = {
     "tokens": [["web-1", "web", 7, 150, 7, 600]],
     "clusters": [["near_duplicates", 2, 1, 1]],
     "slices": [["web", None, "eng_Latn", None, 5, 7, 600, 157]],
-    "plan": [["p", 0, "base", "all", "web", 16, 10, 157, 3, 7, 157, 0, 7, 1.0, 1]],
+    "plan": [["p", 0, "base", "all", "web", 16, 10, 157, 3, 0, 7, 157, 0, 7, 1.0, 1]],
     "plan_stages": [["p", 0, "base", 10, 16, 160]],
     "speed": [["read", "", 1, 0.5, 0.4, 400, 0, None]],
 }  # fmt: skip
