@@ -11,6 +11,8 @@ import brotli
 import pytest
 import zstandard
 
+from gristmill.pipelines.convert import PlainText
+
 HTML = b"<html><body><p>the page</p></body></html>"
 
 
@@ -134,6 +136,39 @@ def test_warc_wrong_bytes_in_conversion_are_invalid_utf8(make):
     got = make.read(make.warc("conversion", b"a\xff\xfeb") + make.wet(1))
     assert got.reasons == ["invalid_utf8"]
     assert got.ids == ["<urn:1>"]
+
+
+@pytest.mark.parametrize("text", ["Größe", "日本語", "a 😀"])
+def test_warc_conversion_cut_inside_a_letter_loses_that_letter_alone(make, text):
+    content = text.encode()[:-2] if text == "Größe" else text.encode()[:-1]
+    got = make.read(make.warc("conversion", content, WARC_Target_URI="http://h/1") + make.wet(2))
+    assert got.losses == []
+    (draft, _) = PlainText()(iter(got.records))
+    kept = content.decode("utf-8", "ignore")
+    assert (draft.text, draft.repairs, draft.url) == (
+        kept + "\ufffd",
+        {"undecoded": 1},
+        "http://h/1",
+    )
+
+
+@pytest.mark.parametrize("content", ["Größe".encode("latin-1"), b"\xe6\x97", b"a\xffb\xc3"])
+def test_warc_conversion_wrong_elsewhere_is_a_loss_with_its_url(make, content):
+    got = make.read(make.warc("conversion", content, WARC_Target_URI="<http://h/1>"))
+    assert [(x.reason, x.url) for x in got.losses] == [("invalid_utf8", "http://h/1")]
+
+
+def test_warc_segment_is_a_loss_with_its_url(make):
+    more = {"WARC_Segment_Number": "2", "WARC_Target_URI": "http://h/1"}
+    got = make.read(make.warc("response", b"HTTP/1.1 200 OK\r\n\r\n" + HTML, **more))
+    assert [(x.reason, x.url) for x in got.losses] == [("segmented", "http://h/1")]
+
+
+@pytest.mark.parametrize("media", ["image/png", "application/pdf", "Image/PNG; a=b"])
+def test_warc_conversion_to_no_text_is_skipped_by_type(make, media):
+    got = make.read(make.warc("conversion", NOISE, Content_Type=media) + make.wet(1))
+    assert [s.reason for s in got.skips] == [f"mime:{media.partition(';')[0].lower()}"]
+    assert (got.ids, got.losses) == (["<urn:1>"], [])
 
 
 def test_warc_truncated_member_within_an_intact_file_is_corrupt(make):
@@ -319,6 +354,80 @@ def test_http_lists_are_joined_from_their_lines(make):
     headers = "X-Robots-Tag: noai\r\nX-Robots-Tag: noindex\r\n"
     got = make.read(make.response(1, HTML, headers))
     assert got.records[0].fields["x-robots-tag"] == "noai, noindex"
+
+
+def typed(make, media: str, body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\n\r\n".encode()
+    return make.warc("response", head + body, Content_Type="application/http")
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        "text/html charset=utf-8",
+        "text/html,charset=utf-8",
+        "text/html, text/html; charset=utf-8",
+        '"text/html"; charset="utf-8"',
+        "'text/html';charset=utf-8",
+        " ; text/html; charset=utf-8",
+        "TEXT/HTML;charset=UTF-8",
+        "html; charset=utf-8",
+        "application/html; charset=utf-8",
+        "text/xml; charset=utf-8",
+        "application/xml; charset=utf-8",
+        "application/octet-stream; charset=utf-8",
+    ],
+)
+def test_http_type_that_means_a_page_is_read_as_one(make, media):
+    body = b"<?xml version='1.0'?><!-- <rss> --><!DOCTYPE html>" + HTML
+    (record,) = make.read(typed(make, media, body)).records
+    assert (record.media_type, record.charset.lower(), record.body) == ("text/html", "utf-8", body)
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "named"),
+    [
+        ("text/xml", b"<?xml version='1.0'?><rss><title>x</title></rss>", "text/xml"),
+        ("application/xml", b"<title>x</title>", "application/xml"),
+        ("application/html", b"{}", "application/html"),
+        ("application/octet-stream", b"<xhtml>", "application/octet-stream"),
+        ("html", b"words", "invalid"),
+        ("", b"<svg><p>", "none"),
+        ("text/html2", HTML, "text/html2"),
+        ("application/json, text/html", HTML, "application/json"),
+    ],
+)
+def test_http_type_that_means_no_page_is_skipped_by_name(make, media, body, named):
+    got = make.read(typed(make, media, body))
+    assert [s.reason for s in got.skips] == [f"mime:{named}"]
+    assert got.records == got.losses == []
+
+
+@pytest.mark.parametrize("tag", ["article", "h2 id=a", "span", "META charset=utf-8", "br/", "ul"])
+def test_http_untyped_body_that_starts_with_any_tag_is_a_page(make, tag):
+    body = f"\ufeff\n<!-- a --> <!-- b --><{tag}>words".encode()
+    assert [r.body for r in make.read(typed(make, "", body)).records] == [body]
+
+
+def test_http_many_comments_before_no_tag_are_passed_once(make):
+    """Comments that a pattern may take together or apart are 2^n ways to fail."""
+    got = make.read(typed(make, "", b"<!---->" * 500 + b"words"))
+    assert [s.reason for s in got.skips] == ["mime:none"]
+
+
+@pytest.mark.parametrize("status", ["100 Continue", "103 Early Hints\r\nLink: </a>"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_http_interim_answers_before_the_page_are_passed_over(make, status, times):
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + HTML
+    content = f"HTTP/1.1 {status}\r\n\r\n".encode() * times + page
+    (record,) = make.read(make.warc("response", content, Content_Type="application/http")).records
+    assert (record.body, record.fields["status"], "link" in record.fields) == (HTML, 200, False)
+
+
+def test_http_interim_answer_alone_is_dropped_by_its_status(make):
+    content = b"HTTP/1.1 100 Continue\r\n\r\n"
+    got = make.read(make.warc("response", content, Content_Type="application/http"))
+    assert [(x.reason, x.detail, x.kind) for x in got.losses] == [("http_status", "100", "dropped")]
 
 
 def test_http_status_and_type_decide_before_the_body_is_decoded(make):
