@@ -3,10 +3,10 @@
 How each case is caught:
 
     type written wrongly       the first word of Content-Type counts, without quotes and commas
-    type missing or vague      a body that starts as a page does is one (WHATWG's sniffing, more tags)
+    type missing or vague      a body that starts with a tag of HTML is a page (WHATWG sniffs so)
     XML                        a page when its root is html
-    type that is a lie         a body that is binary is `not_text` (`binary.py`), dropped: nothing is
-                               damaged, the server sent it so
+    type that is a lie         a body that is binary is `not_text` (`binary.py`), dropped: it is
+                               not damaged, the server sent it so
     100 Continue and its kin   the answer behind them in the record counts
     conversion to an image     skipped by its type
     conversion cut short       inside its last letter: that letter is lost, and counted
