@@ -110,7 +110,8 @@ class HostCap:
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""
         if isinstance(self.at_most, bool) or not 1 <= self.at_most < 2**31:
-            msg = f"host_cap.at_most: found {self.at_most!r}, expected a whole number from 1"
+            msg = f"host_cap.at_most: found {self.at_most!r}, expected a whole number "
+            msg += f"from 1 to {2**31 - 1}"
             raise UsageError(msg)
         if self.order not in ORDERS:
             msg = f"host_cap.order: found {self.order!r}, expected one of {', '.join(ORDERS)}"

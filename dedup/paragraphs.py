@@ -163,8 +163,9 @@ class RepeatedParagraphs:
             msg = f"{self.name}: unknown unit {self.unit!r}{hint}; one of {', '.join(UNITS)}"
             raise UsageError(msg)
         for name, least in (("at_most", 1), ("min_bytes", 0)):
-            if getattr(self, name) < least:
-                msg = f"{self.name}: {name} is {getattr(self, name)}, expected >= {least}"
+            if not least <= (value := getattr(self, name)) < 2**31:
+                msg = f"{self.name}.{name}: found {value!r}, expected a whole number "
+                msg += f"from {least} to {2**31 - 1}"
                 raise UsageError(msg)
 
     @property

@@ -44,10 +44,10 @@ class ContractError(GristmillError):
     """A stage returned something that the stage contract forbids."""
 
 
-def did_you_mean(found: str, known: Iterable[str]) -> str:
+def did_you_mean(found: object, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest known name, or the list of known names."""
     names = sorted(known)
-    near = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(found), names, n=1, cutoff=0.5)
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; known: {', '.join(names)}" if names else ""

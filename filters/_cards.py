@@ -31,6 +31,7 @@ from ..documents.errors import FormatError, UsageError
 
 FORMAT = 1
 BUCKETS = 20
+MOST = 1e9  # of a card's numbers either way: sums and float32 scores stay finite
 LABEL_BYTES = 32  # of a kind: it is an attribute of each document
 
 
@@ -131,10 +132,11 @@ def read_card(model: Path, labels: Sequence[str]) -> Card:
             "and probabilities from 0 to 1"
         )
         raise UsageError(msg)
-    values = tuple(
-        float(v) for v in _numbers(path, {"expectation": [worth[k] for k in labels]}, "expectation")
-    )
-    return Card(tuple(labels), values, cuts, table)
+    values = _numbers(path, {"expectation": [worth[k] for k in labels]}, "expectation")
+    if values.ndim != 1:
+        msg = f"{path}: expectation: expected one number for each label, found {_some([worth])}"
+        raise UsageError(msg)
+    return Card(tuple(labels), tuple(values.tolist()), cuts, table)
 
 
 def _some(labels: Any) -> str:
@@ -153,7 +155,7 @@ def _object(path: Path, model: Path) -> dict[str, Any]:
             "values, cut points and calibration: gristmill quality calibrate"
         )
         raise UsageError(msg) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         msg = f"{path}: not a card: {error}"
         raise UsageError(msg) from error
     if not isinstance(found, dict):
@@ -169,7 +171,7 @@ def _numbers(path: Path, card: dict[str, Any], name: str) -> np.ndarray:
     except (KeyError, TypeError, ValueError) as error:
         msg = f"{path}: {name}: expected numbers, found {card.get(name)!r}"
         raise UsageError(msg) from error
-    if not np.isfinite(found).all():
-        msg = f"{path}: {name}: a number that is not finite"
+    if not (np.abs(found) <= MOST).all():  # nor is what is no number
+        msg = f"{path}: {name}: expected numbers from -{MOST:g} to {MOST:g}"
         raise UsageError(msg)
     return found

@@ -84,8 +84,14 @@ def encoder(path: Path, card: Path) -> Encoder:
         labels = tuple(map(str, stated["labels"]))
         activation = stated.get("activation", "softmax")
         max_tokens = int(stated.get("max_tokens", 512))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"{card}: the card of {path.name} must state its labels: {error!r}"
+    except OSError as error:
+        msg = f"{card}: {error.strerror}: {path.name} needs a card beside it"
+        raise UsageError(msg) from error
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        msg = (
+            f"{card}: the card of {path.name} must state its labels, a list; where it has "
+            "max_tokens, a whole number"
+        )
         raise UsageError(msg) from error
     if activation not in ACTIVATIONS or max_tokens < 1:
         msg = f"{card}: activation {activation!r}, max_tokens {max_tokens}; expected {ACTIVATIONS}"

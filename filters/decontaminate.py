@@ -37,6 +37,7 @@ from ._characters import table
 from ._exact import check_counts, check_fractions, rational
 from ._items import Index, load_index
 
+MOST_TOKENS = 100  # of a gram: an item with one changed word must keep some
 SHOWN = 5  # items that evidence names
 
 
@@ -72,8 +73,9 @@ class Decontaminate:
         if self.policy not in ("drop", "cut", "keep"):
             msg = f"{self.name}.policy: found {self.policy!r}, expected drop, cut or keep"
             raise UsageError(msg)
-        if not 2 <= self.ngram <= self.min_words:
-            msg = f"{self.name}.ngram: found {self.ngram}, expected 2 to min_words {self.min_words}"
+        if not 2 <= self.ngram <= min(self.min_words, MOST_TOKENS):
+            msg = f"{self.name}.ngram: found {self.ngram}, expected 2 to "
+            msg += f"{min(self.min_words, MOST_TOKENS)} (no more than min_words, and {MOST_TOKENS})"
             raise UsageError(msg)
         if not self.full_to < self.long_from or not self.share:
             msg = f"{self.name}: expected full_to below long_from, and a share above 0"

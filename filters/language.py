@@ -33,6 +33,8 @@ from ._characters import table
 from ._exact import check_counts, check_fractions
 from ._lid import UNDETERMINED, LanguageModel, by_model, by_profiles, known_codes, read_model
 
+MOST_SAMPLES = 1000  # of a text: each costs every text eight bytes, even the shortest
+
 
 def sampled(
     data: np.ndarray, offsets: np.ndarray, samples: int, size: int
@@ -86,8 +88,11 @@ class Language:
         check_counts(self, ("max_rank", "min_letters", "samples", "sample_bytes"))
         check_fractions(self, ("min_score",))
         check_fractions(self, ("min_margin",), 1 if self.model else 10_000)
-        if not self.samples or self.sample_bytes < 64:
-            msg = f"{self.name}: expected at least 1 sample of at least 64 bytes"
+        if not 1 <= self.samples <= MOST_SAMPLES or self.sample_bytes < 64:
+            msg = (
+                f"{self.name}: found {self.samples} samples of {self.sample_bytes} bytes, expected "
+                f"1 to {MOST_SAMPLES} of at least 64"
+            )
             raise UsageError(msg)
         keep = (self.keep,) if isinstance(self.keep, str) else tuple(self.keep)
         object.__setattr__(self, "keep", keep)

@@ -234,9 +234,7 @@ def _shared(entries: Any, sources: tuple[str, ...], where: str, folder: Path) ->
             built.append(build_named(everything, entry, f"{where}[{i}]", "stage", folder))
             continue
         covers = options.pop("sources", None) or list(sources)
-        if not isinstance(covers, list):
-            msg = f"{where}[{i}].{name}.sources: expected a list of sources, found {covers!r}"
-            raise UsageError(msg)
+        covers = covers if isinstance(covers, list) else [covers]
         for covered in covers:
             if covered not in sources:
                 hint = did_you_mean(covered, sources)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,10 +61,12 @@ def build(kind: type, options: Mapping[str, Any], where: str, folder: Path | Non
             raise UsageError(msg)
         if fields[key].metadata.get(FILES) and value is not None:
             paths = as_paths(value, f"{where}.{key}", folder)
+            if fields[key].default != () and len(paths) != 1:
+                msg = f"{where}.{key}: expected one path, found {len(paths)}"
+                raise UsageError(msg)
             values[key] = paths if fields[key].default == () else paths[0]
             continue
-        values[key] = tuple(value) if isinstance(value, list) else value
-        _check_kind(values[key], fields[key], f"{where}.{key}")
+        values[key] = _checked(value, str(fields[key].type), f"{where}.{key}")
     try:
         return kind(**values)
     except UsageError as error:
@@ -74,18 +77,46 @@ def build(kind: type, options: Mapping[str, Any], where: str, folder: Path | Non
         raise UsageError(msg) from error
 
 
-def _check_kind(value: Any, field: dataclasses.Field[Any], where: str) -> None:
-    """Compare with the type of the field's default; None and unions are left to the class."""
-    default = field.default
-    if default is dataclasses.MISSING or default is None or value is None:
-        return
-    expected: type | tuple[type, ...] = type(default)
-    if expected is float or (expected is int and "float" in str(field.type)):
-        expected = (int, float)
-    good = isinstance(value, expected) and (not isinstance(value, bool) or expected is bool)
-    if not good and not (isinstance(default, str) and isinstance(value, (int, float))):
-        msg = f"{where}: expected {type(default).__name__} like {default!r}, found {value!r}"
-        raise UsageError(msg)
+_SAID = {"str": "name", "int": "whole number", "float": "number"}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str, int, float),  # YAML reads `threshold: 0.8` as a number; so is it meant
+    "int": (int,),
+    "float": (int, float),
+}
+
+
+def _checked(value: Any, kind: str, where: str) -> Any:
+    """A value of the field's annotation, a list as a tuple; UsageError says what is expected.
+
+    One name where a list is asked is a list of one, as with files.
+    """
+    kind, *or_none = kind.split(" | None")
+    if value is None and or_none:
+        return None
+    if match := re.fullmatch(r"tuple\[(\w+), \.\.\.\]", kind):
+        inner, many = match[1], f"a list of {_SAID.get(match[1], 'path')}s"
+        given = value if isinstance(value, (list, tuple)) else [value]
+        return tuple(_one(each, inner, many, where) for each in given)
+    said = _SAID.get(kind)
+    return _one(value, kind, f"a {said}" if said else "true or false", where)
+
+
+def _one(value: Any, kind: str, expected: str, where: str) -> Any:
+    if kind == "bool":
+        good = isinstance(value, bool)
+    elif kind in _TYPES:
+        # in a list of names a number is a slip; alone it may be text that YAML took for one
+        types = (str,) if kind == "str" and expected.startswith("a list") else _TYPES[kind]
+        good = isinstance(value, types) and not isinstance(value, bool)
+        good = good and (value != "" or not expected.startswith("a list"))
+    else:
+        good = isinstance(value, Path)
+    if good:
+        return value
+    hint = "; a text with a colon needs quotes" if isinstance(value, Mapping) else ""
+    found = "nothing" if value is None else repr(value)
+    msg = f"{where}: expected {expected}, found {found}{hint}"
+    raise UsageError(msg)
 
 
 def build_named(

@@ -186,7 +186,7 @@ def test_bad_item_file_is_an_error_that_names_the_line(tmp_path, raw, said):
         ({}, "expected the JSONL files"),
         ({"files": "nowhere"}, "no file or folder nowhere"),
         ({"files": ".", "policy": "mask"}, "found 'mask', expected drop, cut or keep"),
-        ({"files": ".", "ngram": 9}, "found 9, expected 2 to min_words 8"),
+        ({"files": ".", "ngram": 9}, r"found 9, expected 2 to 8 \(no more than min_words"),
         ({"files": ".", "full_to": 50}, "expected full_to below long_from"),
         ({"files": ".", "share": 1.5}, "decontaminate.share"),
     ],

@@ -109,7 +109,10 @@ def test_quality_score_on_a_cut_point_is_above_it(head) -> None:
         ({"expectation": {"a": 1, "b": "x"}}, "expectation: expected numbers"),
         ({"cut_points": CUTS[:-1]}, "cut_points: expected 19 increasing"),
         ({"cut_points": CUTS[::-1]}, "cut_points: expected 19 increasing"),
-        ({"cut_points": [*CUTS[:-1], float("nan")]}, "not finite"),
+        ({"cut_points": [*CUTS[:-1], float("nan")]}, "cut_points: expected numbers from -1e"),
+        ({"expectation": {"a": -1e308, "b": 1e308}}, "expectation: expected numbers from -1e"),
+        ({"expectation": {"a": [1], "b": [2]}}, "expectation: expected one number for each"),
+        ({"expectation": {"a": [1], "b": [2, 3]}}, "expectation: expected numbers"),
         ({"calibration": [[0, 0.1]]}, "calibration: expected two or more"),
         ({"calibration": [[0, 0.1], [0, 0.2]]}, "calibration: expected two or more"),
         ({"calibration": [[0, 0.1], [1, 1.2]]}, "calibration: expected two or more"),
@@ -128,6 +131,9 @@ def test_card_of_another_format_or_missing_named(head) -> None:
         Quality(models=(path,)).load()
     path.with_suffix(".json").write_text("[]")
     with pytest.raises(UsageError, match="expected an object"):
+        Quality(models=(path,)).load()
+    path.with_suffix(".json").write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="not a card"):
         Quality(models=(path,)).load()
     path.with_suffix(".json").unlink()
     with pytest.raises(UsageError, match="needs a card beside it"):
@@ -159,6 +165,8 @@ def test_quality_wrong_fields_named(head, tmp_path) -> None:
     with pytest.raises(UsageError, match=r"expected model.onnx and tokenizer.json"):
         folder = tmp_path / "folder"
         folder.mkdir()
+        with pytest.raises(UsageError, match=r"folder.json: No such file .*needs a card beside it"):
+            Quality(models=(folder,)).load()
         (tmp_path / "folder.json").write_text('{"labels": ["a"]}')
         Quality(models=(folder,)).load()
 

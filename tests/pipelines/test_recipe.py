@@ -36,7 +36,7 @@ def test_parse_recipe_good_recipe_builds_stages(tmp_path):
         ("paths: [", "path: [", r"sources\.a: no key 'path'; did you mean 'paths'\?"),
         ("gopher_quality", "gopher_qualty", r"no stage 'gopher_qualty'; did you mean 'gopher_qual"),
         ("min_words", "min_word", r"gopher_quality: no field 'min_word'; did you mean 'min_words"),
-        ("min_words: 5", "min_words: five", r"min_words: expected int like 50, found 'five'"),
+        ("min_words: 5", "min_words: five", r"min_words: expected a whole number, found 'five'"),
         ("converter: plain, s", "converter: plan, s", r"no converter 'plan'; did you mean 'plain'"),
         ("exact_duplicates", "exact_duplicate", r"did you mean 'exact_duplicates'"),
         ("sources: [a]", "sources: [c]", r"near_duplicates\.sources: no source 'c'"),
@@ -51,6 +51,29 @@ def test_parse_recipe_good_recipe_builds_stages(tmp_path):
             "shared: [gopher_quality, ",
             r"source 'a' meets stage 'gopher_quality' twice",
         ),
+        ("min_words: 5", "stop_languages: [5]", "stop_languages: expected a list of names, found"),
+        ("min_words: 5", "stop_languages: [[eng]]", r"a list of names, found \['eng'\]"),
+        ("min_words: 5", "min_words: null", "min_words: expected a whole number, found nothing"),
+        ("min_words: 5", "as_datatrove: 1", "as_datatrove: expected true or false, found 1"),
+        ("gopher_quality: {min_words: 5}", "language: {model: []}", "model: expected one path"),
+        ("gopher_quality: {min_words: 5}", "language: {keep: [5]}", "keep: expected a list of"),
+        ("gopher_quality: {min_words: 5}", "language: {samples: 1073741824}", "1 to 1000 of at"),
+        ("gopher_quality: {min_words: 5}", "rights: {signals: [5]}", "signals: expected a list of"),
+        ("gopher_quality: {min_words: 5}", "c4: {javascript: [5]}", "javascript: expected a list"),
+        ("gopher_quality: {min_words: 5}", "quality: {heads: [5]}", "heads: expected a list of"),
+        (
+            "gopher_quality: {min_words: 5}",
+            "quality: {heads: edu, drop_labels: [kind: shop]}",
+            r"drop_labels: expected a list of names, found .*; a text with a colon needs quotes",
+        ),
+        ("gopher_quality: {min_words: 5}", "decontaminate: {fields: [null]}", "names, found nothi"),
+        ("gopher_quality: {min_words: 5}", "decontaminate: {fields: [q, '']}", "names, found ''"),
+        ("gopher_quality: {min_words: 5}", "decontaminate: {ngram: 1000000000}", "ngram: found"),
+        ("exact_duplicates,", "host_cap: {sources: [5]},", r"host_cap\.sources: no source 5"),
+        ("exact_duplicates,", "host_cap: {sources: 5},", r"host_cap\.sources: no source 5"),
+        ("exact_duplicates,", "host_cap: {at_most: null},", "whole number, found nothing"),
+        ("exact_duplicates,", "host_cap: {at_most: 1000000000000},", "from 1 to 2147483647"),
+        ("exact_duplicates,", "repeated_paragraphs: {at_most: 0},", "from 1 to 2147483647"),
         ("name: small", "memory: lots", r"memory: expected bytes like `256 MiB`"),
     ],
 )
@@ -60,6 +83,22 @@ def test_parse_recipe_mistake_is_one_line_that_names_it(tmp_path, old, new, mess
         parse(GOOD.replace(old, new, 1), tmp_path)
     assert "\n" not in str(caught.value).split("not YAML")[0]
     assert caught.value.exit_code == 2
+
+
+def test_parse_recipe_one_name_is_a_list_of_one(tmp_path):
+    stage = "language: {keep: eng_Latn}"
+    recipe = parse(GOOD.replace("gopher_quality: {min_words: 5}", stage), tmp_path)
+    assert recipe.source("a").stages[0].keep == ("eng_Latn",)
+    uses = parse(GOOD.replace("[a]}}", "a}}"), tmp_path).shared
+    assert uses[1].sources == ("a",)
+
+
+def test_parse_recipe_two_models_where_one_is_asked_refused(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).touch()
+    text = GOOD.replace("gopher_quality: {min_words: 5}", "language: {model: [one, two]}")
+    with pytest.raises(UsageError, match=r"language\.model: expected one path, found 2"):
+        parse(text, tmp_path)
 
 
 def test_load_recipe_missing_file_names_the_nearest(tmp_path):
