@@ -35,6 +35,7 @@ EXTRA = pa.schema([
     pa.field("template_words", pa.uint32(), nullable=False),
     pa.field("own_words", pa.uint32(), nullable=False),
     pa.field("exemplar", pa.bool_(), nullable=False),
+    pa.field("lone", pa.bool_(), nullable=False),
     pa.field("filled", pa.list_(pa.uint64()), nullable=False),
     pa.field("segments", pa.list_(pa.uint64()), nullable=False),
 ])  # fmt: skip
@@ -154,7 +155,7 @@ class _Decided:
         own = (self.weights[:, 0] - self.weights[:, 1]).astype(np.uint32)
         ids = ids_of(rows)
         proof = pa.array(self.witness, mask=~gone)
-        columns = {n: rows.column(n) for n in (*KEY.names, "filled", "segments")}
+        columns = {n: rows.column(n) for n in (*KEY.names, "lone", "filled", "segments")}
         columns |= {
             "code": pa.array(self.code),
             "witness_shard": rows.column("shard").take(proof),

@@ -2,7 +2,8 @@
 
 A line is boilerplate where at least `line_share` of its host's pages (and `line_pages`) have it
 word for word, or where it is a notice; the first page that has it keeps it. The page's family is
-the page that most of its anchors name.
+the page that most of its anchors name. A host of fewer than `line_pages` pages is lone: no line of
+it can be counted, and its pages are named only where something else is done with them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ FOUND = pa.schema([
     pa.field("page", pa.uint64(), nullable=False),
     pa.field("text", pa.uint64(), nullable=False),
     pa.field("family", pa.uint64(), nullable=False),  # 0: none
-    pa.field("host_pages", pa.uint32(), nullable=False),
+    pa.field("lone", pa.bool_(), nullable=False),  # see `Templates.lone`
     pa.field("filled", pa.list_(pa.uint64()), nullable=False),
     pa.field("segments", pa.list_(pa.uint64()), nullable=False),
 ])  # fmt: skip
@@ -46,12 +47,13 @@ FOUND = pa.schema([
 
 @dataclass(frozen=True, kw_only=True)
 class Gather:
-    """One row for every document with boilerplate, fill-in lines or a family."""
+    """One row for every document with boilerplate, fill-in lines or a family, or of a lone host."""
 
     name: ClassVar[str] = "pages"
     line_pages: int = 5
     line_share: str = "0.05"  # of the host's pages
     min_pages: int = 10
+    lone: bool = False  # pages of lone hosts are named too
 
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """SEEN of whole documents -> FOUND."""
@@ -75,6 +77,7 @@ class Gather:
         filled = line & ((flag & FILL) != 0)
         filled &= 50 * number.astype(np.int64) >= host_pages[document]
         family = self._families(document, kind, values, number, flag, anchors)
+        lone = (array(heads, "host") != 0) & (host_pages < self.line_pages) & self.lone
         segments = _lists(document, values, strip & ~filled, len(starts))
         fills = _lists(document, values, filled, len(starts))
         own = document_hash(shard[starts], row[starts])
@@ -90,13 +93,13 @@ class Gather:
             "partition": pa.array(np.where(family != 0, mix(family), own)),
             "text": heads.column("value"),
             "family": pa.array(family),
-            "host_pages": heads.column("pages"),
+            "lone": pa.array(lone),
             "filled": fills,
             "segments": segments,
         }
         table = pa.table({n: columns[n] for n in FOUND.names}, schema=FOUND)
         some = np.bincount(document, strip | filled, minlength=len(starts)) > 0
-        return table.filter(pa.array(some | (family != 0)))
+        return table.filter(pa.array(some | (family != 0) | lone))
 
     def _families(
         self,

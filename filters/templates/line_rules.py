@@ -1,9 +1,12 @@
 """Lines that tell by themselves that they are no content: notices, share bars, navigation.
 
-A fallback for hosts of which too few pages are seen for `templates` to count lines. C4 drops lines
-that mention JavaScript or cookie policies; here one such word is not enough (a recipe has cookies),
-and a line of navigation alone never is: a run of short lines is, where several name the parts of a
-site. `benchmarks/templates.py rules` measures it on lines that people labelled.
+For hosts of which too few pages are seen to count lines: `templates` with `lone: line_rules` asks
+these rules there and nowhere else. As a stage they look at every page, for recipes without
+`templates`.
+
+C4 drops lines that mention JavaScript or cookie policies; here one such word is not enough (a
+recipe has cookies), and a line of navigation alone never is: a run of short lines is, where several
+name the parts of a site. `benchmarks/templates.py rules` measures it on lines that people labelled.
 """
 
 from __future__ import annotations
@@ -40,7 +43,12 @@ def _table(words: str) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LineRules:
-    """Cut notices, share bars and navigation. Scores int32: lines cut by each rule."""
+    """Cut notices, share bars and navigation from every page, in recipes without `templates`.
+
+    Where there are other pages of a host to count, use `templates: {lone: line_rules}` instead: it
+    cuts by these rules only pages of hosts of which too few are seen. Scores int32: lines cut by
+    each rule.
+    """
 
     name: ClassVar[str] = "line_rules"
     revision: ClassVar[int] = 1

@@ -16,7 +16,11 @@ A family is found without comparing pages. An anchor (4 masked items in a row; t
 of a page) that pages share names the first of them; most of a page's anchors name the same page.
 
 Three outcomes. Boilerplate lines are cut (reason `boilerplate`), but for the first page of the host
-that has them, headings of what stays, rows of tables of which a row stays, and code. Fill-in lines
+that has them, headings of what stays (marked `#`, or at most 4 words right over a paragraph of 8 or
+more), rows of tables of which a row stays, and code between fences; indented lines have no such
+protection, for whole pages are indented by depth. On a host of fewer than `line_pages` pages no
+line can be counted; `lone: line_rules` has its pages cut by `line_rules` (reasons `notice`,
+`share_bar`, `navigation`), which look at nothing but the page. Fill-in lines
 (one skeleton, a different fill on every page) are marked in scores and evidence: they hold facts.
 Template pages go (reason `template`), but for `exemplars` of each family; `witness` is the first of
 them, and `shared` of `either` words stand in lines of the template with a slot; lines that all
@@ -45,6 +49,7 @@ from .count import Count
 from .families import CHOICES, DECIDED, Families
 from .gather import Gather
 from .laid import strip, words_of
+from .line_rules import KINDS, LineRules
 from .rows import (
     ANCHOR,
     LINE,
@@ -66,6 +71,7 @@ if TYPE_CHECKING:
 
     from ...documents.exchange import Round
 
+LONE = ("keep", "line_rules")
 EXCERPT = 120  # characters of a line that are shown
 
 
@@ -99,7 +105,11 @@ def _hashes(column: pa.Array) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Templates:
-    """Strip a host's boilerplate lines; drop pages filled in from a template, but for exemplars."""
+    """Strip a host's boilerplate lines; drop pages filled in from a template, but for exemplars.
+
+    `lone` says what is done with pages of hosts of which fewer than `line_pages` pages are seen:
+    `keep` them, or cut them by `line_rules`.
+    """
 
     name: ClassVar[str] = "templates"
     revision: ClassVar[int] = 1
@@ -107,7 +117,7 @@ class Templates:
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {
             "line_pages", "line_share", "notice_hosts", "ngram", "min_pages", "min_share",
-            "min_slotted", "min_prose", "exemplars", "choice",
+            "min_slotted", "min_prose", "exemplars", "choice", "lone",
         }
     )  # fmt: skip
     decided: ClassVar[pa.Schema] = DECIDED
@@ -124,6 +134,7 @@ class Templates:
     min_prose: int = 60  # own words in lines of prose that save a page
     exemplars: int = 3  # template pages of a family that stay
     choice: str = "novelty"  # which of them: novelty, length or id
+    lone: str = "keep"  # or line_rules, for pages of hosts of fewer than `line_pages`
 
     def __post_init__(self) -> None:
         for name in ("line_share", "min_share"):  # YAML reads 0.05 as a float
@@ -141,9 +152,11 @@ class Templates:
             if getattr(self, name) < least:
                 msg = f"templates: {name} is {getattr(self, name)}, expected >= {least}"
                 raise UsageError(msg)
-        if self.choice not in CHOICES:
-            msg = f"templates: no choice {self.choice!r}{did_you_mean(self.choice, CHOICES)}"
-            raise UsageError(msg)
+        for name, known in (("choice", CHOICES), ("lone", LONE)):
+            value = getattr(self, name)
+            if value not in known:
+                msg = f"templates: no {name} {value!r}{did_you_mean(value, known)}"
+                raise UsageError(msg)
 
     @property
     def threshold(self) -> str:
@@ -167,6 +180,7 @@ class Templates:
                 line_pages=self.line_pages,
                 line_share=self.line_share,
                 min_pages=self.min_pages,
+                lone=self.lone != "keep",
             ),
             Families(
                 ngram=self.ngram,
@@ -240,7 +254,7 @@ class Templates:
         return pa.concat_tables(found)
 
     def cut(self, batch: pa.RecordBatch, found: pa.Table, rows: np.ndarray) -> Measured:
-        """Boilerplate lines of pages that stay; how each stands to its template.
+        """Boilerplate lines of pages that stay, lines by rule; how each stands to its template.
 
         Lines are found again by digest, with the kernel that counted them. Scores int32:
         `words`, `template_words`, `own_words` where the document is of a family, else 0;
@@ -249,7 +263,8 @@ class Templates:
         counted = {n: np.zeros(batch.num_rows, np.int32) for n in COUNTED}
         exemplar = np.zeros(batch.num_rows, bool)
         text = batch.column("text").take(pa.array(rows))
-        (at, starts, lengths), fills = self._lines(text, found)
+        cuts, fills = self._lines(text, found)
+        at, starts, lengths, reasons = _with_rules(cuts, text, found)
         for name in ("words", "template_words", "own_words"):
             counted[name][rows] = array(found, name)
         exemplar[rows] = array(found, "exemplar")
@@ -263,8 +278,8 @@ class Templates:
             rows=rows[at],
             starts=starts,
             lengths=lengths,
-            reasons=np.zeros(len(at), np.uint8),
-            reason_names=("boilerplate",),
+            reasons=reasons.astype(np.uint8),
+            reason_names=("boilerplate", *KINDS),
         )
         return Measured(
             {**counted, "exemplar": exemplar, "template_share": share},
@@ -275,10 +290,35 @@ class Templates:
     @staticmethod
     def _lines(text: pa.Array, found: pa.Table) -> tuple[list[np.ndarray], np.ndarray]:
         """Cuts (rows, starts, lengths) and fill-in lines of some texts."""
-        goes = (array(found, "code") == 0) & ~array(found, "exemplar")
-        gone = _flat(found.column("segments"), goes)
+        gone = _flat(found.column("segments"), _stays(found))
         marked = _flat(found.column("filled"), np.ones(len(text), bool))
         return strip(words_of(text), gone, marked)
+
+
+def _stays(found: pa.Table) -> np.ndarray:
+    """Documents that lose lines: those that stay and are no exemplar, which stays whole."""
+    return (array(found, "code") == 0) & ~array(found, "exemplar")
+
+
+def _with_rules(cuts: list[np.ndarray], text: pa.Array, found: pa.Table) -> list[np.ndarray]:
+    """Cuts (rows, starts, lengths) and, in order, what `line_rules` cuts of lone hosts' pages.
+
+    The fourth array has the reasons: 0, or 1 and more for `KINDS`.
+    """
+    rows, starts, lengths = cuts
+    lone = np.flatnonzero(array(found, "lone") & _stays(found))
+    more = LineRules().measure(pa.record_batch({"text": text.take(pa.array(lone))})).edits
+    if more is None:
+        return [*cuts, np.zeros(len(rows), np.int64)]
+    place, other = rows << 40 | starts, lone[more.rows] << 40 | more.starts
+    before = np.searchsorted(place, other, "right")  # whole lines both: inside a cut, or apart
+    ends = np.append(-1, place + lengths)
+    apart = other >= ends[before]
+    place = np.append(place, other[apart])
+    order = np.argsort(place, kind="stable")
+    reasons = np.append(np.zeros(len(rows), np.int64), more.reasons[apart].astype(np.int64) + 1)
+    starts, lengths = np.append(starts, more.starts[apart]), np.append(lengths, more.lengths[apart])
+    return [a[order] for a in (place >> 40, starts, lengths, reasons)]
 
 
 COUNTED = ("words", "template_words", "own_words", "fill_lines", "fill_words")

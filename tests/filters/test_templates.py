@@ -272,7 +272,8 @@ def test_boilerplate_lines_go_and_the_first_page_keeps_them(draw):
     _, left, measured = decide(docs)
     for line in lines:
         assert sum(line in text for text in left) == 1
-    assert measured.edits.reason_names == ("boilerplate",)
+    assert measured.edits.reason_names[0] == "boilerplate"
+    assert not measured.edits.reasons.any()
     assert all(docs[i].text.split("\n")[1] in text for i, text in enumerate(left))
 
 
@@ -331,6 +332,38 @@ def test_notice_on_ten_hosts_goes_where_it_is_seen_once(draw):
     assert all(saying in text for text in left)
 
 
+def test_hosts_of_few_pages_get_line_rules_where_asked(draw):
+    told = "We use cookies to make this page work as well as it can for you."
+    cut = ["Share on Facebook Twitter Pinterest", "Copyright 2024 by us, all rights reserved"]
+
+    def pages(host, number):
+        return [
+            Doc(
+                f"{cut[0]}\n{prose(draw, 80)}\n{told}\n\n{cut[1]}\n{prose(draw, 60)}",
+                f"https://{host}/{i}",
+                host,
+            )
+            for i in range(number)
+        ]
+
+    lone = [d for h in range(12) for d in pages(f"h{h}.example", 1)] + pages("four.example", 4)
+    docs = [*lone, *pages("five.example", 5)]
+    _, plain, _ = decide(docs)
+    assert all(cut[0] in text for text in plain[: len(lone)])
+    found, left, measured = decide(docs, Templates(lone="line_rules"))
+    assert {i for i, r in found.items() if r["lone"]} == set(range(len(lone)))
+    assert not any(line in text for line in cut for text in left[: len(lone)])
+    assert left[len(lone) :] == plain[len(lone) :]
+    assert [told in text for text in left] == [told in text for text in plain]  # as before
+    names = measured.edits.reason_names
+    assert {names[r] for r in measured.edits.reasons} == {"boilerplate", "notice", "share_bar"}
+    _, again, _ = decide(
+        [Doc(t, d.url, d.host) for t, d in zip(left, docs, strict=True)],
+        Templates(lone="line_rules"),
+    )
+    assert again == left
+
+
 def test_rows_without_host_or_url_skip_host_rules(draw):
     docs = [Doc(f"{prose(draw, 80)}\nHome About Contact", None, None) for _ in range(40)]
     _found, left, _ = decide(docs)
@@ -383,6 +416,7 @@ def test_nothing_in_nothing_out():
         ({"line_share": 0}, "line_share is '0'"),
         ({"exemplars": 0}, "exemplars is 0, expected >= 1"),
         ({"choice": "novel"}, "did you mean 'novelty'"),
+        ({"lone": "line_rule"}, "no lone 'line_rule', did you mean 'line_rules'"),
     ],
 )
 def test_wrong_fields_are_named(fields, says):
