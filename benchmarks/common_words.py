@@ -40,7 +40,9 @@ def rows_of(data, name):
 
 def main(data, out=FILE):
     """Count, and write the positions of the bits."""
-    found = set(most_common((r["text"] for name in REFERENCE for r in rows_of(data, name)), 8000, 8))
+    found = set(
+        most_common((r["text"] for name in REFERENCE for r in rows_of(data, name)), 8000, 8)
+    )
     print(f"English reference texts: {len(found):,} words")
     pages = defaultdict(list)
     for row in rows_of(data, WEB):

@@ -391,6 +391,14 @@ def labels():
         mine = marks_ == value
         print(f"{value:5} {mine.sum():6} {(found & mine).sum():15} {(touched & mine).sum():10} "
               f"{(many & mine).sum():12} {(touched & mine & many).sum():10}")  # fmt: skip
+    ruled = Templates(lone="line_rules")
+    texts = inject.cut(ruled, pages, inject.run_stage(ruled, pages))
+    few = np.array([hosts[p.host] < ruled.line_pages for p in pages])
+    size = np.array([len(inject.WORD.findall(p.text)) for p in pages])
+    left = np.array([len(inject.WORD.findall(t)) for t in texts])
+    print(f"lone: line_rules, {few.sum():,} pages of hosts of fewer than {ruled.line_pages}: lines "
+          f"cut on {(few & (left < size)).sum()}, {(size - left)[few].sum() / size[few].sum():.3%} "
+          "of words")  # fmt: skip
 
 
 def rules():

@@ -196,22 +196,35 @@ def weigh(text: bytes, common, n, shared, gap, prose):
     return len(words), of_template, own, state.count(1), slotted, fmix(fill)
 
 
+SPACE = b"\t\v\f\r "
+
+
+def indented(raw: bytes):
+    """Whether a line begins with a tab or four blanks."""
+    line = raw.rstrip(b"\n")
+    return line[:1] == b"\t" or len(line) - len(line.lstrip(SPACE)) >= 4
+
+
 def strip(text: bytes, common, gone, marked, heading, paragraph):
     """Cuts (start, length), and fill-in lines: number, words, bytes of the first."""
     by_line = {line[0].line: line for line in lines_of(scan(text, common))}
     lines, at, code = [], 0, False
-    for number, raw in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", text)):
+    raws = re.findall(rb"[^\n]*\n|[^\n]+$", text)
+    full = [raw for raw in raws if raw.strip(SPACE + b"\n")]
+    block = indents = 4 * sum(map(indented, full)) < 3 * len(full)
+    for number, raw in enumerate(raws):
         words = by_line.get(number, [])
-        bare = raw.rstrip(b"\n").lstrip(b"\t\v\f\r ")
+        bare = raw.rstrip(b"\n").lstrip(SPACE)
         form = "plain"
         if bare.startswith(b"```") and len(bare) >= 3:
             code, form = not code, "code"
-        elif code:
+        elif code or (block and bare and indented(raw) and bare[:1] not in b"*+-"):
             form = "code"
         elif bare.startswith(b"#"):
             form = "heading"
         elif bare.startswith(b"|"):
             form = "table"
+        block = indents and (form == "code" or not bare)
         state = "blank" if not bare else "kept"
         if words and exact(words) in marked:
             state = "fill"
@@ -226,7 +239,7 @@ def strip(text: bytes, common, gone, marked, heading, paragraph):
                 x[3] = "kept" if x[3] == "gone" else x[3]
     under = follows = False
     for x in reversed(lines):
-        if x[3] == "blank":
+        if x[3] == "blank" or (x[2] == 0 and x[4] == "plain"):
             continue
         if x[4] == "heading":
             if x[3] == "gone" and under:

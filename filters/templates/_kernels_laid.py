@@ -19,6 +19,7 @@ LITERAL = 0
 LITERALS = 3  # in an n-gram; with 2, phrases of prose are shared by chance
 GAP = 20  # words; a longer run of others in a line of the template is no fill
 PROSE = 5  # words; a line of fewer is a label, not prose
+INDENT = 4  # blanks, or a tab; a line after so many may be code
 HEADING = 4  # words; a line of at most so many may head the paragraph after it
 PARAGRAPH = 8  # words; a line of fewer is not one
 _SPACE = np.zeros(256, np.uint8)
@@ -223,6 +224,34 @@ def weigh(words, places, ends, state, out, fills):
 
 
 @njit(cache=True, nogil=True)
+def _indented(data, begins, here):
+    """Whether a line whose first mark stands at `here` may be code: indented, no item of a list."""
+    deep = here - begins >= INDENT or (here > begins and data[begins] == 9)
+    return deep and data[here] not in (42, 43, 45)
+
+
+@njit(cache=True, nogil=True)
+def _indents(data, start, end):
+    """Whether fewer than 3 of 4 lines of a text are indented, so that to be so means something.
+
+    Whole pages as text are indented by depth, and hold no code for that.
+    """
+    balance = 0
+    at = start
+    while at < end:
+        begins = at
+        while at < end and data[at] != 10 and _SPACE[data[at]] == 1:
+            at += 1
+        if at < end and data[at] != 10:
+            deep = at - begins >= INDENT or (at > begins and data[begins] == 9)
+            balance += -1 if deep else 3
+        while at < end and data[at] != 10:
+            at += 1
+        at += 1
+    return balance > 0
+
+
+@njit(cache=True, nogil=True)
 def _line_kinds(data, start, end, words, places, first, last, gone, marked, kinds):
     """What each line of one text is; returns how many lines.
 
@@ -234,6 +263,8 @@ def _line_kinds(data, start, end, words, places, first, last, gone, marked, kind
     i = first
     line = 0
     code = False
+    indents = _indents(data, start, end)
+    block = indents  # the line before is blank or indented code
     while at < end:
         begins = at
         while at < end and data[at] != 10:
@@ -263,10 +294,13 @@ def _line_kinds(data, start, end, words, places, first, last, gone, marked, kind
             form = 3
         elif code:
             form = 3
+        elif here < stop and block and _indented(data, begins, here):
+            form = 3
         elif here < stop and data[here] == 35:
             form = 1
         elif here < stop and data[here] == 124:
             form = 2
+        block = indents and (form == 3 or here == stop)
         kinds[number, 0] = begins
         kinds[number, 1] = at
         kinds[number, 2] = i - begin
@@ -301,7 +335,7 @@ def _protect(kinds, number):
     paragraph = False  # the next line is a paragraph that stays
     for i in range(number - 1, -1, -1):
         state = kinds[i, 3]
-        if state == 3:
+        if state == 3 or (kinds[i, 2] == 0 and kinds[i, 4] == 0):  # rules, underlines of headings
             continue
         if kinds[i, 4] == 1:
             if state == 1 and under:
@@ -329,9 +363,7 @@ def strip(
     `rows`, `starts`, `lengths` int64[lines] take the cuts; `fills` int64[rows, 4]: fill-in lines,
     words in them, and bytes (first, after) of the first of them, counted from the text's start.
     """
-    most = 0
-    for row in range(len(ends)):
-        most = max(most, offsets[row + 1] - offsets[row])
+    most = np.diff(offsets).max() if len(ends) else 0
     kinds = np.empty((most + 1, 5), np.int64)
     total = 0
     for row in range(len(ends)):

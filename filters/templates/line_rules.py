@@ -43,11 +43,10 @@ def _table(words: str) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LineRules:
-    """Cut notices, share bars and navigation from every page, in recipes without `templates`.
+    """Cut notices, share bars, navigation of all pages (`templates: {lone: line_rules}`: of few).
 
-    Where there are other pages of a host to count, use `templates: {lone: line_rules}` instead: it
-    cuts by these rules only pages of hosts of which too few are seen. Scores int32: lines cut by
-    each rule.
+    For recipes without `templates`, which counts the lines of a host and asks these rules only
+    where too few of its pages are seen. Scores int32: lines cut by each rule.
     """
 
     name: ClassVar[str] = "line_rules"

@@ -16,15 +16,16 @@ A family is found without comparing pages. An anchor (4 masked items in a row; t
 of a page) that pages share names the first of them; most of a page's anchors name the same page.
 
 Three outcomes. Boilerplate lines are cut (reason `boilerplate`), but for the first page of the host
-that has them, headings of what stays (marked `#`, or at most 4 words right over a paragraph of 8 or
-more), rows of tables of which a row stays, and code between fences; indented lines have no such
-protection, for whole pages are indented by depth. On a host of fewer than `line_pages` pages no
-line can be counted; `lone: line_rules` has its pages cut by `line_rules` (reasons `notice`,
-`share_bar`, `navigation`), which look at nothing but the page. Fill-in lines
-(one skeleton, a different fill on every page) are marked in scores and evidence: they hold facts.
-Template pages go (reason `template`), but for `exemplars` of each family; `witness` is the first of
-them, and `shared` of `either` words stand in lines of the template with a slot; lines that all
-pages have word for word count on neither side.
+that has them, headings of what stays (marked `#`, or at most 4 words over a paragraph of 8), rows
+of tables of which a row stays, and code (between fences; or indented, after a blank line, in texts
+of which over a quarter is not). On a host of fewer than `line_pages` pages no line can be counted;
+`lone: line_rules` has its pages cut by `line_rules` (reasons `notice`, `share_bar`, `navigation`),
+which look at nothing but the page.
+
+Fill-in lines (one skeleton, a different fill on every page) are marked in scores and evidence: they
+hold facts. Template pages go (reason `template`), but for `exemplars` of each family; `witness` is
+the first of them, and `shared` of `either` words stand in lines of the template with a slot; lines
+that all pages have word for word count on neither side.
 
 Counted are distinct URLs, and families need as many distinct texts: copies and repeated crawls are
 no template. Rows without a host skip host rules; rows without a URL are pages of their own.

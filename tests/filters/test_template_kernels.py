@@ -17,7 +17,23 @@ from gristmill.filters.templates.words import common, notices
 PIECES = st.sampled_from(
     [
         *("The", "the", "of", "and", "Dallas", "zymurgy", "cookies", "10", "a1", "É", "Ελ", "Дом"),
-        *(" ", " ", " ", "\n", "\n", "\n\n", ". ", "? ", "\t", "# ", "| ", "```\n", "* "),
+        *(
+            " ",
+            " ",
+            " ",
+            "\n",
+            "\n",
+            "\n\n",
+            ". ",
+            "? ",
+            "\t",
+            "# ",
+            "| ",
+            "```\n",
+            "* ",
+            "    ",
+            "\n==\n",
+        ),
         *("中", "文字", "カナ", "ไทย", "𠀀", "\u00a0", "\u2014", "\u3000", "\uff0c", "é"),
     ]
 )

@@ -320,6 +320,43 @@ def test_headings_tables_and_code_stay_with_what_stays(draw):
             assert line in text
 
 
+@pytest.mark.parametrize("indent", ["    ", "\t"])
+def test_indented_code_stays_and_a_page_indented_throughout_is_none(draw, indent):
+    def page(host, number, margin):
+        lines = [prose(draw, 40), "", "try:", f"{indent}{word(draw)}", "except OSError:", ""]
+        code = [
+            lines[0],
+            "",
+            *(indent + line for line in lines[2:5]),
+            "",
+            "Our letter comes weekly.",
+        ]
+        text = "\n".join(margin + line for line in code)
+        return Doc(text, f"https://{host}/{number}", host)
+
+    docs = [page("a.example", i, "") for i in range(20)]
+    docs += [page("b.example", i, indent) for i in range(20)]
+    _, left, _ = decide(docs)
+    assert all("except OSError" in text for text in left[:20])
+    assert sum("Our letter" in text for text in left[:20]) == 1
+    assert sum("except OSError" in text for text in left[20:]) == 1
+
+
+def test_headings_without_marks_stay_over_their_paragraphs(draw):
+    docs = [
+        Doc(
+            f"Abstract\n========\n\n{prose(draw, 40)}\n\nEarly life\n\n{prose(draw, 40)}\n\n"
+            "Related\n\nMore news",
+            f"https://a.example/{i}",
+            "a.example",
+        )
+        for i in range(20)
+    ]
+    _, left, _ = decide(docs)
+    assert all("Abstract\n========\n" in text and "Early life" in text for text in left)
+    assert sum("Related" in text for text in left) == 1
+
+
 def test_notice_on_ten_hosts_goes_where_it_is_seen_once(draw):
     notice = "We use cookies to make this page work as well as it can for you."
     saying = "The early bird catches the worm, as people have always said here."
@@ -416,7 +453,7 @@ def test_nothing_in_nothing_out():
         ({"line_share": 0}, "line_share is '0'"),
         ({"exemplars": 0}, "exemplars is 0, expected >= 1"),
         ({"choice": "novel"}, "did you mean 'novelty'"),
-        ({"lone": "line_rule"}, "no lone 'line_rule', did you mean 'line_rules'"),
+        ({"lone": "line_rule"}, "did you mean 'line_rules'"),
     ],
 )
 def test_wrong_fields_are_named(fields, says):
