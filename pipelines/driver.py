@@ -60,7 +60,8 @@ def run_recipe(
     started = time.perf_counter()
     recipe = load_recipe(recipe_path, root=root)
     for source in recipe.sources:
-        find_inputs(recipe, source)  # a wrong path shows before anything is written, or deleted
+        # A wrong path shows before anything is written, or deleted.
+        find_inputs(recipe, source, say)
     _load_files(recipe, say)
     if fresh:
         _start_over(out)

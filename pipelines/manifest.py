@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -68,10 +68,12 @@ def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
     return tuple(shards)
 
 
-def find_inputs(recipe: Recipe, source: Source) -> list[str]:
+def find_inputs(
+    recipe: Recipe, source: Source, say: Callable[[str], None] | None = None
+) -> list[str]:
     """The files of a source; UsageError names the source when there is none."""
     try:
-        files = expand(recipe.root, source.paths)
+        files = expand(recipe.root, source.paths, say)
     except UsageError as error:
         msg = f"sources.{source.name}.paths: {error}"
         raise UsageError(msg) from error

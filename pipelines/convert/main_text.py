@@ -12,17 +12,21 @@ from .cleaning import clean_text, clean_values, parsable
 from .page import read_page
 from .plain import convert_text, make_draft
 
+MAX_TAGS = 1_000_000  # `<` in a page
+MAX_BYTES = 64 << 20  # of a page
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MainText:
     """One document per page; records with text, and bodies of plain text, go the way of `plain`.
 
     Losses: `no_text` (`dropped`: a page without main text), `extract_error` (a fault of the
-    library's).
+    library's), `too_many_nodes` (more than MAX_TAGS `<` or MAX_BYTES bytes: a tree takes some 400
+    bytes a tag, so that 60 MB of `<b>` took 7.3 GB).
     """
 
     name: ClassVar[str] = "main_text"
-    revision: ClassVar[int] = 7
+    revision: ClassVar[int] = 8
 
     markdown: bool = True  # marks for headings, lists, tables and code; False: plain lines
 
@@ -37,6 +41,14 @@ class MainText:
                 yield self._page(item, item.body)
 
     def _page(self, record: Record, body: bytes) -> Draft | Loss:
+        if len(body) > MAX_BYTES or body.count(b"<") > MAX_TAGS:
+            detail = (
+                f"{len(body)} bytes with {body.count(b'<')} tags; at most {MAX_BYTES} bytes with "
+                f"{MAX_TAGS} tags are parsed"
+            )
+            return Loss(
+                locator=record.locator, reason="too_many_nodes", detail=detail, url=record.url
+            )
         html, encoding, undecoded = decode(body, record.charset)
         html, repairs = parsable(html)  # the rest of the policy is the text's, not the markup's
         if undecoded:

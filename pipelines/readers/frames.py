@@ -19,7 +19,7 @@ from .stored import CLOSE, HOLD, Event, Fault, Open, Proof, Stored
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _READ = 128 << 10  # bytes decoded at once: one block
-_WINDOW = 128 << 20  # largest window that a frame may ask for (zstd --long=27)
+_WINDOW = 128 << 20  # bytes, the largest window that a frame may ask for (zstd --long=27)
 _DICTIONARY = b"\x5d\x2a\x4d\x18"
 _LARGEST = 64 << 20  # bytes of a dictionary
 
@@ -79,6 +79,20 @@ def frame_end(stored: Bytes, at: int) -> tuple[int, str]:
     return (inside, "") if inside <= stored.end else (stored.end, "truncated_stream")
 
 
+def _window(stored: Stored, at: int) -> int:
+    """Bytes of window that the frame at `at` asks for (RFC 8878, 3.1.1.1)."""
+    head = bytes(stored.view(at, 18))
+    if len(head) < 6:
+        return 0
+    flags = head[4]
+    if not flags >> 5 & 1:
+        base = 1 << (10 + (head[5] >> 3))
+        return base + base // 8 * (head[5] & 7)
+    size = (1, 2, 4, 8)[flags >> 6]  # one segment: its window is its content
+    start = 5 + (0, 1, 2, 4)[flags & 3]
+    return int.from_bytes(head[start : start + size], "little") + (256 if size == 2 else 0)
+
+
 def find_frame(stored: Stored, at: int) -> int:
     """The next frame at or after `at` whose headers make sense, or the end of the extent."""
     while (at := stored.find(MAGIC, at)) >= 0:
@@ -111,6 +125,15 @@ def _decode_frame(stored: Stored, at: int, account: ReadAccount) -> Generator[Ev
         account.padding += end - at
         return end
     yield Open(at)
+    if not reason and (window := _window(stored, at)) > _WINDOW:
+        account.damaged += end - at
+        yield Fault(
+            "window_too_large",
+            f"the zstd frame asks for a window of {window >> 20} MiB, at most {_WINDOW >> 20} MiB "
+            "are given: compress the file again with `--long=27` or less",
+            at,
+        )
+        return end
     detail = {"": "", "truncated_stream": "the zstd frame has no end"}.get(
         reason, "no sound zstd frame where one should start"
     )

@@ -5,6 +5,9 @@
     warc.paths.gz                           a list, one path or address a line, as Common Crawl's
     s3://commoncrawl/.../warc.paths.gz      a list in a store: its lines start at the bucket
 
+Folders of runs below what is named are left out, with a word: a pattern must not read what the run
+wrote a moment ago. Who names a folder in a run (`run/corpus`) gets it.
+
 A list acts when it is named, itself or by a pattern that ends as lists do; one that merely lies in
 a folder is data like the rest. Its lines are relative to the root, or to the bucket that it is in.
 Sizes of the files of a list are asked for 16 at a time.
@@ -16,7 +19,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -28,33 +31,40 @@ from .storage import Stat, filesystem, is_address, key_of, open_file, persist, s
 
 _GLOB = re.compile(r"[*?\[]")
 _LIST = (".paths", ".paths.gz")
+_RUN = ("run.json", "recipe.yaml")  # what every folder of a run has
 _ASKED = 16  # files whose size is asked for at the same time
 
 
-def expand(root: Path, paths: Sequence[str]) -> list[str]:
+def expand(root: Path, paths: Sequence[str], say: Callable[[str], None] | None = None) -> list[str]:
     """Files that `paths` name, sorted, each once; a file of 0 bytes is one of them, for the books.
 
     An empty list means that all is there but without a byte: the caller's to refuse. Folders are
-    read to the bottom, links to folders followed, without names that start with a dot. UsageError
+    read to the bottom, links to folders followed, without names that start with a dot and without
+    folders of runs, each of which `say` gets a line about. UsageError
     names a path that does not exist, a pattern that matches nothing, one that leaves the root, a
     folder that may not be read, and what is no file: a pipe, a device, a link to nothing.
     """
     found: dict[str, int] = {}
+    runs: dict[Path, bool] = {}
     base = root.resolve()
     for path in paths:
-        for file, size in _named(base, path):
+        for file, size in _named(base, path, runs):
             if path.endswith(_LIST) and file.endswith(_LIST):
                 found.update(_listed(base, file))
             else:
                 found[file] = size
+    for folder in sorted(folder for folder, is_run in runs.items() if is_run):
+        if say is not None:
+            name = folder.relative_to(base).as_posix()
+            say(f"{name}/ is a run's own folder and left out; name a folder in it to read that")
     return sorted(found) if any(found.values()) else []
 
 
-def _named(base: Path, path: str) -> Iterator[tuple[str, int]]:
+def _named(base: Path, path: str, runs: dict[Path, bool]) -> Iterator[tuple[str, int]]:
     if is_address(path):
         yield from _addressed(path)
     else:
-        for file in _matches(base, path):
+        for file in _matches(base, path, runs):
             yield file, (base / file).stat().st_size
 
 
@@ -158,7 +168,16 @@ def _relative(base: Path, path: str) -> str:
     return path
 
 
-def _matches(base: Path, path: str) -> Iterator[str]:
+def _is_run(folder: Path, runs: dict[Path, bool]) -> bool:
+    if folder not in runs:
+        runs[folder] = all((folder / name).is_file() for name in _RUN)
+    return runs[folder]
+
+
+def _matches(base: Path, path: str, runs: dict[Path, bool]) -> Iterator[str]:
+    if not path.strip():
+        msg = f"an empty path {path!r} names nothing; `.` is the root {str(base)!r} itself"
+        raise UsageError(msg)
     path = _relative(base, path)
     target = base / path
     try:
@@ -168,7 +187,7 @@ def _matches(base: Path, path: str) -> Iterator[str]:
         msg = f"path {path[:200]!r} cannot be looked up: {why}"
         raise UsageError(msg) from error
     if there:
-        yield from _files(base, target)
+        yield from _files(base, target, runs)
         return
     if not _GLOB.search(path):
         near = sorted(p.name for p in target.parent.iterdir()) if target.parent.is_dir() else []
@@ -178,14 +197,18 @@ def _matches(base: Path, path: str) -> Iterator[str]:
     if not hits:
         msg = f"pattern {path!r} matches nothing under the root {str(base)!r}"
         raise UsageError(msg)
+    named = base / re.split(_GLOB, path)[0].rpartition("/")[0]
     for hit in hits:
-        yield from _files(base, hit)
+        folders = (hit, *hit.parents) if hit.is_dir() else hit.parents
+        between = (p for p in folders if p != named and p.is_relative_to(named))
+        if not any(_is_run(p, runs) for p in between):
+            yield from _files(base, hit, runs)
 
 
-def _files(base: Path, target: Path) -> Iterator[str]:
+def _files(base: Path, target: Path, runs: dict[Path, bool]) -> Iterator[str]:
     name = target.relative_to(base).as_posix()
     if target.is_dir():
-        yield from _below(base, target, ())
+        yield from _below(base, target, (), runs)
         return
     try:
         name.encode()
@@ -200,7 +223,9 @@ def _files(base: Path, target: Path) -> Iterator[str]:
     yield name
 
 
-def _below(base: Path, folder: Path, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
+def _below(
+    base: Path, folder: Path, above: tuple[tuple[int, int], ...], runs: dict[Path, bool]
+) -> Iterator[str]:
     """All files below `folder`. A link back to one `above` ends there: that one is read."""
     about = folder.stat()
     here = about.st_dev, about.st_ino
@@ -213,7 +238,7 @@ def _below(base: Path, folder: Path, above: tuple[tuple[int, int], ...]) -> Iter
         raise UsageError(f"folder {name!r} cannot be read: {error.strerror}") from error
     for name in names:
         entry = folder / name
-        if entry.is_dir():
-            yield from _below(base, entry, (*above, here))
-        else:
-            yield from _files(base, entry)
+        if not entry.is_dir():
+            yield from _files(base, entry, runs)
+        elif not _is_run(entry, runs):
+            yield from _below(base, entry, (*above, here), runs)

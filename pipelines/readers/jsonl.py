@@ -22,6 +22,7 @@ from .warc import Framed
 MAX_DEPTH = 200  # objects and arrays in each other that a row may hold; agent runs have some 20
 TOO_DEEP = f"nested too deeply: at most {MAX_DEPTH} objects and arrays in each other"
 _NEWLINE = re.compile(rb"\n")
+_OTHER = re.compile(rb"[^\0]")
 
 
 def _finite(number: str) -> float | None:
@@ -36,6 +37,8 @@ def frame_jsonl(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
     """Lines of the stream up to the next fault or the end; the caller takes the fault."""
     searched = 0  # bytes of the window known to hold no newline
     while True:
+        if stream.buf.startswith(b"\0", stream.at) and not searched:
+            yield _nuls(stream)
         hit = stream.buf.find(b"\n", stream.at + searched)
         start = stream.position
         if hit < 0:
@@ -72,6 +75,17 @@ def _is_cut(loss: Loss) -> bool:
     """Whether a last line without its end lacks something; a whole value and more do not."""
     wrong = loss.reason in {"bad_json", "invalid_utf8"}
     return wrong and not loss.detail.startswith("Extra data")
+
+
+def _nuls(stream: Stream) -> Framed:
+    """Pass over NULs before a line, which a machine that went down leaves; the line is sound."""
+    start = stream.position
+    where = stream.locate(start)
+    stream.discard(_OTHER, 0)
+    span = stream.position - start
+    locator = Locator(where.file, where.offset, where.inner, span)
+    detail = f"{span} NULs where a line should start"
+    return stream.position, Loss(locator=locator, reason="bad_framing", detail=detail)
 
 
 def _too_large(stream: Stream, start: int) -> Framed:

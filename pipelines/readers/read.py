@@ -11,6 +11,13 @@ How each kind of damage is caught, whatever the codec and container:
     damaged header             warc, arc: resynchronised at the next header, from its own first byte
     line of wrong bytes        jsonl: each line is decoded and parsed on its own
     wrong type, null           jsonl, columns: a row of `bad_schema` or `null_text`
+    nested without end         jsonl, columns: 200 levels, `bad_json` or `bad_schema`
+    value that Python lacks    columns: a string or null instead, a repair and no loss
+    NULs before a line         jsonl: `bad_framing` up to the line, which is read
+    damaged start of a file    sniff: `bad_framing` up to the first thing that starts a record
+    cut up record, no type     warcrecord: `segmented`, `no_type`; a type unknown is a skip `type:x`
+    zstd --long=28 and more    frames: `window_too_large`, before memory is taken
+    nothing but damage         here: after `max_faults` in a row the rest is one loss, `given_up`
     giant record               all: `max_record_bytes` before it is held; columns: before decoding
     coded or cut body          http: the coding's own end; what is not coded is taken as it is
     binary bytes               http, warcrecord, whole: `bad_coding` or `not_text`
@@ -32,7 +39,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...documents.errors import StopError
 from ...documents.records import Locator, Loss, Record, Skip
 from .account import ReadAccount, ReadOptions
 from .arc import frame_arc
@@ -41,9 +47,10 @@ from .extents import Extent
 from .frames import decode_frames
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
-from .sniff import BOM, PROBE, codec_of, foreign, kind_of
+from .sniff import BOM, PROBE, REACH, codec_of, foreign, kind_of, next_start, sealed
 from .storage import Ranges, open_file
-from .stored import REACH, Event, Stored
+from .stored import REACH as TRUST
+from .stored import Event, Stored
 from .stream import Stream
 from .warc import Framed, frame_warc
 from .whole import frame_whole, whole_record
@@ -59,7 +66,8 @@ def read_extent(
     """Read `extent` under `root`; `options` are the fields of `ReadOptions`.
 
     Damage comes out as `Loss`, never as an exception. After `max_faults` damaged records in a row
-    StopError names the file and what to do; UsageError names an unknown option.
+    the rest of the extent is one loss, `given_up`, that says what to do: neighbours in the shard
+    are read. UsageError names an unknown option.
     The account balances (`account.check()`) once the iterator is used up.
     """
     return _checked(root, extent, account, ReadOptions.of(options))
@@ -70,18 +78,37 @@ def _checked(
 ) -> Iterator[Item]:
     account.stored_bytes += extent.end - extent.start
     in_a_row = 0
-    for item in _items(root, extent, account, given):
+    items = _items(root, extent, account, given)
+    for item in items:
         account.book(item)
         in_a_row = in_a_row + 1 if isinstance(item, Loss) and item.kind == "fault" else 0
         yield item
         if in_a_row >= given.max_faults and isinstance(item, Loss):
-            msg = (
-                f"{extent.file}: {in_a_row} damaged records in a row, the last one at byte "
-                f"{item.locator.offset} + {item.locator.inner}: {item.reason} ({item.detail}). "
-                "Fetch the file again, check the source's reader options (text_field), or run "
-                "with `--without` this shard to go on without it."
-            )
-            raise StopError(msg)
+            if (rest := _given_up(items, item, in_a_row)) is not None:
+                account.book(rest)
+                yield rest
+            return
+
+
+def _given_up(items: Iterator[Item], last: Loss, in_a_row: int) -> Loss | None:
+    """What is left of an extent as one loss, so that all its bytes are booked; None if nothing."""
+    at: Locator | None = None
+    span = records = 0
+    for item in items:
+        span += _span(item)
+        if not isinstance(item, Skip):
+            at = at or item.locator
+            records += item.records if isinstance(item, Loss) else 1
+    if at is None and not span:
+        return None
+    detail = (
+        f"{in_a_row} damaged records in a row before it, the last one {last.reason} "
+        f"({last.detail[:200]}). Fetch the file again, or check the source's reader options "
+        "(text_field, max_faults)"
+    )
+    at = at or last.locator
+    locator = Locator(at.file, at.offset, at.inner, span)
+    return Loss(locator=locator, reason="given_up", detail=detail, records=records)
 
 
 def _items(root: Path, extent: Extent, account: ReadAccount, given: ReadOptions) -> Iterator[Item]:
@@ -132,14 +159,21 @@ def _framed(stream: Stream, given: ReadOptions) -> Iterator[Framed | int]:
     while True:
         if framer is None and stream.fill(1):
             stream.fill(PROBE)
-            kind = kind_of(stream.buf[stream.at : stream.at + PROBE])
+            head = stream.buf[stream.at : stream.at + PROBE]
+            kind = kind_of(head)
+            if kind == "blank":
+                stream.at += len(head)
+                yield stream.position, Skip(reason="blank", span=len(head), records=0)
+                continue
             if kind is not None:
                 framer = _FRAMERS[kind]
                 if stream.position == 0 and kind != "jsonl" and stream.buf.startswith(BOM):
                     stream.at = len(BOM)
                     yield stream.position, Skip(reason="bom", span=len(BOM), records=0)
-            elif stream.fault is None:
+            elif stream.fault is None or next_start(stream.buf, stream.at) >= 0:
                 yield _unknown(stream)
+                if stream.available:
+                    continue
         if framer is not None:
             yield from framer(stream, given)
         if stream.fault is not None:
@@ -161,23 +195,33 @@ def _framed(stream: Stream, given: ReadOptions) -> Iterator[Framed | int]:
 
 
 def _unknown(stream: Stream) -> Framed:
-    """Pass over a stream of no known kind up to the next fault or the end."""
+    """Pass over bytes of no known kind up to the next record, fault or the end.
+
+    Bytes before a record are its file's damaged start; an archive is passed over whole.
+    """
     start = stream.position
     where = stream.locate(start)
-    detail = foreign(stream.buf[stream.at : stream.at + PROBE])
+    head = stream.buf[stream.at : stream.at + PROBE]
+    reason, detail = "unknown_format", foreign(head)
+    whole = sealed(head)
     while True:
-        stream.at = len(stream.buf)
-        if not stream.fill(1):
+        if not whole and (hit := next_start(stream.buf, stream.at)) >= 0:
+            reason, detail = "bad_framing", f"no record before here; it starts with {head[:24]!r}"
+            stream.at = hit
+            break
+        stream.at = max(stream.at, len(stream.buf) - REACH)
+        if not stream.fill(stream.available + 1):
+            stream.at = len(stream.buf)
             break
     span = stream.position - start
     locator = Locator(where.file, where.offset, where.inner, span)
-    return stream.position, Loss(locator=locator, reason="unknown_format", detail=detail)
+    return stream.position, Loss(locator=locator, reason=reason, detail=detail)
 
 
 def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:
     """Let items go once they are proven; what a fault casts doubt on becomes one loss.
 
-    In a member known to be corrupt the first damaged record shows where at the latest: from REACH
+    In a member known to be corrupt the first damaged record shows where at the latest: from TRUST
     bytes before it nothing of that member is let go.
     """
     held: deque[Framed] = deque()
@@ -218,10 +262,10 @@ def _span(item: Item) -> int:
 
 
 def _spoil(held: deque[Framed], suspect: int, *, salvage: bool) -> Framed | None:
-    """Gather what is held of a corrupt member: all, or from REACH bytes before its first fault."""
+    """Gather what is held of a corrupt member: all, or from TRUST bytes before its first fault."""
     for end, item in held:
         if end > suspect and (_damaged(item) or not salvage):
-            first = max(suspect, end - _span(item) - REACH) if salvage else suspect
+            first = max(suspect, end - _span(item) - TRUST) if salvage else suspect
             break
     else:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from . import arc
 from .frames import find_frame
 from .frames import starts as frame_starts
@@ -31,6 +33,12 @@ _PACKED = (
     (b"PAR1", "Parquet inside a compressed file: unpack it, Parquet is compressed in itself"),
 )
 _ARCHIVES = tuple(m for m, _ in _FOREIGN if m[:2] not in {b"\xff\xfe", b"\xfe\xff"})
+_ROW = rb"\{[ \t]*\"[^\"\\\n]{0,200}\"[ \t]*:"  # the start of an object, never found in noise
+_OBJECT = re.compile(_ROW)
+_LINE = re.compile(rb"\n(?=" + _ROW + rb")")
+_AFTER_NULS = re.compile(rb"\0(?=" + _ROW + rb")")
+REACH = arc.LONGEST + 1  # bytes in which any of these starts fits
+_WHOLE = (*_ARCHIVES, *(m for m, _ in _PACKED))
 _TAR = slice(257, 262)  # where a tar archive says so
 
 
@@ -58,22 +66,41 @@ def codec_of(stored: Stored) -> Codec | str:
 
 
 def kind_of(head: bytes) -> str | None:
-    """`warc`, `arc`, `jsonl` or None for the first decoded bytes of a stream."""
+    """`warc`, `arc`, `jsonl`, `blank` (line ends so far) or None for a stream's first bytes."""
     start = head.removeprefix(BOM).lstrip(b" \t\r\n")
+    if not start:
+        return "blank"
+    first = start[:1]
+    start = start.lstrip(b"\0 \t\r\n")
     if start.startswith(b"WARC/"):
         return "warc"
     if start.startswith(b"filedesc:") or arc.starts(start):
         return "arc"
     if head.startswith(_ARCHIVES) or head[_TAR] == b"ustar":
         return None  # lines of what it holds may look like records, the rest of it does not
-    if not start or start[:1] in {b"{", b"["}:  # empty so far: blank lines
+    if first in {b"{", b"["} or _OBJECT.match(start):
         return "jsonl"
-    if b"\n{" in head:  # the first line may be damaged
-        warc = HEADER.search(head)
-        return "warc" if warc and warc.start() < head.find(b"\n{") else "jsonl"
-    if HEADER.search(head):
+    warc = HEADER.search(head)
+    if line := _LINE.search(head):  # the first line may be damaged
+        return "warc" if warc and warc.start() < line.start() else "jsonl"
+    if warc:
         return "warc"
     return "arc" if arc.NEXT.search(head) else None
+
+
+def sealed(head: bytes) -> bool:
+    """Whether this is an archive, or packed twice: nothing in it is to be taken for a record."""
+    return head.startswith(_WHOLE) or head[_TAR] == b"ustar"
+
+
+def next_start(data: bytes, at: int) -> int:
+    """Where from `at` on something starts that `kind_of` knows; -1 if nowhere."""
+    header = HEADER.search(data, at)
+    hits = [header.start()] if header else []
+    nuls = data.find(b"\0{", at)  # 20 times as fast over NULs as the pattern
+    searches = ((arc.AFTER, at), (_LINE, at), (_AFTER_NULS, nuls if nuls >= 0 else len(data)))
+    hits += [m.end() for pattern, begin in searches if (m := pattern.search(data, begin))]
+    return min(hits, default=-1)
 
 
 def foreign(head: bytes) -> str:

@@ -41,6 +41,7 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:+-]{1,40})", re.IGN
 _MEDIA = re.compile(r"[\s\"',;]*([^\s\"',;]*)")  # servers put quotes, and commas for semicolons
 _MIME = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,40}/[a-z0-9][a-z0-9.+_-]{0,60}")
 _CUT = "unexpected end of data"  # of Python's decoder
+_TYPE = re.compile(r"[a-z][a-z0-9_.-]{0,40}")
 _KNOWN = frozenset({"warcinfo", "request", "metadata", "revisit", "continuation", "wat"})
 _SEEN = 16 << 10  # bytes that say whether a page is text; all of 250 kB would take a tenth
 # HTTP headers that later stages ask for: opt-out signals, dates, languages
@@ -63,10 +64,14 @@ def make_item(
     if kind not in {"response", "conversion", "resource"}:
         if kind == "metadata" and stated.startswith("application/json"):
             kind = "wat"  # what a WAT file is made of: data on a page, not the page
-        return Skip(reason=kind if kind in _KNOWN else "other_type", span=locator.span)
-    if headers.get("warc-segment-number", "1") != "1" or "warc-segment-total-length" in headers:
+        if not kind:
+            return Loss(locator=locator, reason="no_type", detail="a WARC header without WARC-Type")
+        named = kind if _TYPE.fullmatch(kind) else "invalid"
+        return Skip(reason=kind if kind in _KNOWN else f"type:{named}", span=locator.span)
+    if "warc-segment-number" in headers or "warc-segment-total-length" in headers:
+        detail = "a piece of a record that was cut up; the pieces are not joined"
         url = headers.get("warc-target-uri", "").strip("<>") or None
-        return Loss(locator=locator, reason="segmented", kind="dropped", url=url)
+        return Loss(locator=locator, reason="segmented", detail=detail, url=url)
     if kind == "conversion":
         return _conversion(headers, data, begin, end, locator)
     url = headers.get("warc-target-uri", "").strip("<>")

@@ -108,3 +108,22 @@ def test_run_lost_row_groups_count_by_their_rows_against_max_loss(mill, tmp_path
     done = mill.command("run", made, "--out", tmp_path / "run", "--workers", 1)
     assert done.returncode == 1, done.stderr
     assert "99.502%" in done.stderr
+
+
+def test_run_file_of_bad_lines_costs_itself_and_a_run_never_reads_itself(mill, tmp_path):
+    """One shard of three files; the second command finds the first one's folder below the root."""
+    for name, lines in (("a", 1), ("c", 1), ("b", 0)):
+        sound = "".join(f'{{"text": "a sound line {name} {n}"}}\n' for n in range(lines))
+        (tmp_path / f"{name}.jsonl").write_text(sound or "{oops\n" * 1_200)
+    deep = '{"text": "deep", "m": ' + "[" * 500 + "]" * 500 + "}\n"
+    (tmp_path / "d.jsonl").write_text(deep)
+    out = tmp_path / "run"
+    made = recipe(tmp_path, '"**/*.jsonl"')  # the run has a manifest.jsonl
+    for words in ((), ("run/ is a run's own folder",)):
+        done = mill.command("run", made, "--out", out, "--workers", 1)
+        assert done.returncode == 1, done.stderr
+        assert all(w in done.stderr for w in words)
+        rows = ask(out, "select reason, count(*), sum(span) from losses group by 1 order by 1")
+        assert rows == [("bad_json", 1_001, 6_000 + len(deep)), ("given_up", 1, 1_200)]
+        assert sum(pq.read_metadata(f).num_rows for f in (out / "documents").glob("*.parquet")) == 2
+    assert ask(out, "select count(*) from shards") == [(1,)]

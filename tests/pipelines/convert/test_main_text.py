@@ -206,3 +206,13 @@ def test_main_text_what_is_cut_from_a_page_is_no_repair(build):
     out = build.draft(MainText(), build.html(page))
     assert out.text.endswith("don\u2019t \xe9")
     assert out.repairs == {"c1": 1, "nfc": 1}
+
+
+def test_main_text_page_of_too_many_tags_is_not_parsed():
+    body = b"<html><body>" + b"<b>" * main_text.MAX_TAGS
+    record = Record(
+        locator=Locator("f", 0, 0, len(body)), body=body, media_type="text/html", url="u"
+    )
+    (loss,) = MainText()(iter([record]))
+    assert (loss.reason, loss.kind, loss.url) == ("too_many_nodes", "fault", "u")
+    assert str(main_text.MAX_TAGS) in loss.detail

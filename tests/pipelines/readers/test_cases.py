@@ -412,6 +412,7 @@ def test_case_21_fields_that_change_type_keep_one_schema(make, tmp_path):
     out = _Writer(
         [tmp_path / n for n in ("documents", "losses", "narrow")],
         SimpleNamespace(name="s", dump=None, license=None),
+        frozenset(),
     )
     for item in PlainText()(_within(item, 0, 0) for item in items):
         assert not isinstance(item, Loss)

@@ -406,3 +406,24 @@ def test_last_line_with_more_behind_its_value_is_not_called_cut(make):
     assert make.read(LINES.replace(b"\n", b"\r")).reasons == ["bad_json"]
     assert make.read(b'{"text": "a"}{"text": "b"}').reasons == ["bad_json"]
     assert make.read(b'{"text": "a"}\n{"text": "b').reasons == ["truncated_stream"]
+
+
+def test_expand_leaves_folders_of_runs_out_unless_they_are_named(tree):
+    run = tree / "b" / "out"
+    (run / "corpus").mkdir(parents=True)
+    for name in ("run.json", "recipe.yaml", "corpus/x.jsonl"):
+        (run / name).write_text("{}")
+    said: list[str] = []
+    for path in ("**/*.jsonl", "b", "b/*", "*"):
+        assert not any("out/" in f for f in expand(tree, [path, "a.jsonl"], said.append)), path
+    assert len(said) == 4
+    assert "b/out/" in said[0]
+    for path in ("b/out/corpus", "b/out/corpus/*.jsonl", "b/out/corpus/x.jsonl"):
+        assert expand(tree, [path], said.append) == ["b/out/corpus/x.jsonl"]
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_expand_empty_path_is_wrong_use(tree, path):
+    with pytest.raises(UsageError, match="empty path"):
+        expand(tree, [path])

@@ -8,7 +8,7 @@ import string
 
 import pytest
 
-from gristmill.documents.errors import StopError, UsageError
+from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import canonical
 from gristmill.pipelines.convert import PlainText
 from gristmill.pipelines.readers.jsonl import MAX_DEPTH, TOO_DEEP
@@ -156,12 +156,33 @@ def test_jsonl_blank_lines_are_counted_bytes(make):
     assert sum(s.span for s in got.skips) == 1 + 2 + 2 + 1
 
 
-def test_jsonl_many_faults_in_a_row_stop_with_the_file_and_the_cure(make):
-    data = b'{"text":"a"}\n' + b"{oops\n" * 1_500
-    with pytest.raises(StopError, match=r"broken\.jsonl: 1000 damaged records in a row.*--without"):
-        make.read(data, name="broken.jsonl")
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd"])
+def test_jsonl_many_faults_in_a_row_give_the_rest_of_the_file_up(make, codec):
+    bad = b'{"text":"a"}\n' + b"{oops\n" * 1_000
+    rest = b"{oops\n" * 500 + b'{"text":"b"}\n' + b"\n"
+    got = make.read(make.pack(bad + rest, codec), name="broken.jsonl")
+    assert [r.text for r in got.records] == ["a"]
+    assert got.reasons == ["bad_json"] * 1_000 + ["given_up"]
+    last = got.losses[-1]
+    assert (last.kind, last.locator.span, last.records) == ("fault", len(rest), 501)
+    assert "1000 damaged records in a row" in last.detail
+    assert "text_field" in last.detail
+    assert make.read(make.pack(bad, codec)).reasons == ["bad_json"] * 1_000  # nothing is left
     mixed = (b"{oops\n" * 999 + b'{"text":"a"}\n') * 2
     assert len(make.read(mixed).losses) == 1_998
+
+
+@pytest.mark.parametrize("codec", ["plain", "gzip", "zstd", "bzip2", "xz"])
+@pytest.mark.parametrize("count", [1, 700, 100_000])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_jsonl_nuls_before_a_line_are_booked_and_the_line_is_read(make, codec, count, place):
+    """What a file system leaves of a file that was open when its machine went down."""
+    lines = make.rows(2)
+    lines.insert(place, bytes(count))
+    got = make.read(make.pack(b"".join(lines), codec))
+    assert got.ids == ["r0", "r1"]
+    losses = [(x.reason, x.kind, x.locator.span) for x in got.losses]
+    assert losses == [("bad_framing", "fault", count)]
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])

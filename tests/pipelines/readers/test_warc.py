@@ -450,7 +450,7 @@ def test_http_status_and_type_decide_before_the_body_is_decoded(make):
         ("request", {}, b"GET / HTTP/1.1\r\n\r\n", "request"),
         ("metadata", {}, b"a: b", "metadata"),
         ("revisit", {}, b"", "revisit"),
-        ("novel", {}, b"", "other_type"),
+        ("novel", {}, b"", "type:novel"),
         ("response", {"WARC_Target_URI": "dns:h"}, b"20240101 h", "dns"),
         ("resource", {"Content_Type": "text/plain"}, b"x", "mime:text/plain"),
         ("resource", {"Content_Type": "<bad type>"}, b"x", "mime:invalid"),
@@ -468,3 +468,25 @@ def test_warc_untyped_body_that_is_a_page_is_read(make):
     got = make.read(make.warc("resource", b"\n<!DOCTYPE html><p>x"))
     assert got.records[0].media_type == "text/html"
     assert got.records[0].body == b"\n<!DOCTYPE html><p>x"
+
+
+def test_warc_record_without_a_type_is_damage(make):
+    broken = make.wet(2).replace(b"WARC-Type: conversion\r\n", b"")
+    misspelt = make.wet(3).replace(b"WARC-Type", b"WARC-Typf")
+    got = make.read(make.wet(1) + broken + misspelt + make.wet(4))
+    assert got.ids == ["<urn:1>", "<urn:4>"]
+    assert [(x.reason, x.kind) for x in got.losses] == [("no_type", "fault")] * 2
+    odd = make.read(make.wet(1).replace(b": conversion", b": <bad type>"))
+    assert [s.reason for s in odd.skips] == ["type:invalid"]
+
+
+def test_warc_first_segment_is_never_a_whole_document(make):
+    """Only the last segment says how long all of them are."""
+    first = make.wet(2, "the first half", WARC_Segment_Number=1)
+    last = make.warc(
+        "continuation", b"the rest", WARC_Segment_Number=2, WARC_Segment_Total_Length=22
+    )
+    got = make.read(make.wet(1) + first + last + make.wet(3))
+    assert got.ids == ["<urn:1>", "<urn:3>"]
+    assert [(x.reason, x.kind, x.url) for x in got.losses] == [("segmented", "fault", "http://h/2")]
+    assert [s.reason for s in got.skips] == ["continuation"]
