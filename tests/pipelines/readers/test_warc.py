@@ -158,8 +158,10 @@ def test_warc_conversion_wrong_elsewhere_is_a_loss_with_its_url(make, content):
     assert [(x.reason, x.url) for x in got.losses] == [("invalid_utf8", "http://h/1")]
 
 
-def test_warc_segment_is_a_loss_with_its_url(make):
-    more = {"WARC_Segment_Number": "2", "WARC_Target_URI": "http://h/1"}
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_warc_segment_is_a_loss_with_its_url(make, number):
+    """The first states 1 when others follow (WARC 1.1, 5.20): part of a page, as they are."""
+    more = {"WARC_Segment_Number": number, "WARC_Target_URI": "http://h/1"}
     got = make.read(make.warc("response", b"HTTP/1.1 200 OK\r\n\r\n" + HTML, **more))
     assert [(x.reason, x.url) for x in got.losses] == [("segmented", "http://h/1")]
 
