@@ -147,12 +147,13 @@ def enter(known, used, bitmap, slots, numbers):
 
 
 @njit(cache=True, nogil=True)
-def scan(data, offsets, table, n, index, last, out):
+def scan(data, offsets, table, n, index, last, again, out):
     """Grams of the texts that stand in items, in order; how many there are.
 
     `index`: bitmap uint64, slots uint64 (0: free) and the gram of each int32. `last` int64[grams],
-    negative at first: where a gram was seen. `out`: row int64, token int64, gram int32, first and
-    last byte int64 in the row; more hits than `out` holds: call again with a fresh `last`.
+    negative at first: where a gram was seen; it is told once within `again` tokens. `out`: row
+    int64, token int64, gram int32, first and last byte int64 in the row; more hits than `out`
+    holds: call again with a fresh `last`.
     """
     bitmap, slots, numbers = index
     rows, places, found, starts, stops = out
@@ -171,7 +172,7 @@ def scan(data, offsets, table, n, index, last, out):
         ring[:] = 0
         seen = 0
         slot = 0
-        count += AGAIN
+        count += again
         while True:
             start, i, key, _ = _token(data, i, end, table)
             if start == i:
@@ -194,7 +195,7 @@ def scan(data, offsets, table, n, index, last, out):
             if slots[at] == 0:
                 continue
             number = numbers[at]
-            if last[number] >= 0 and count - last[number] < AGAIN:
+            if last[number] >= 0 and count - last[number] < again:
                 continue
             last[number] = count
             if hits < len(rows):
@@ -249,3 +250,61 @@ def judge(groups, hits, items, counts, out):
                 share = min(mine * 1000 // total_own[k], weight * 1000 // total_weight[k])
                 out[g, 0], out[g, 1] = share, mine
                 out[g, 2], out[g, 3], out[g, 4] = starts[left], stops[right], places[right]
+
+
+@njit(cache=True, nogil=True)
+def stretches(groups, hits, items, counts, where, out):
+    """Every window of each group that holds its item, one after the other; how many.
+
+    Arguments as for `judge`, which found each of the groups good. A window ends before a gram that
+    it holds comes again an item's length further, or lies out of reach: another occurrence. Hits at
+    its ends that others in it repeat are not of it. `out` int64[hits, 3]: group, first and last
+    byte.
+    """
+    which, local, places, starts, stops = hits
+    sizes, needed, bases, weights, own, total_weight, total_own = items
+    told = 0
+    for g in range(len(groups)):
+        a, z = groups[g]
+        k = which[a]
+        need, base, size = needed[k], bases[k], sizes[k]
+        reach = 2 * size + 8 + AGAIN
+        counts[: bases[k + 1] - base] = 0
+        weight = np.int64(0)
+        mine = np.int64(0)
+        left = a
+        for right in range(a, z + 1):
+            last = right == z
+            good = mine * 1000 >= need * total_own[k] and weight * 1000 >= need * total_weight[k]
+            if good and not last:
+                at = local[right]
+                again = counts[at] > 0 and places[right] - where[at] >= size
+                last = again or places[right] - places[left] > reach
+            if good and last:
+                end = right - 1
+                while places[end] - places[left] > size and counts[local[left]] > 1:
+                    counts[local[left]] -= 1
+                    left += 1
+                while places[end] - places[left] > size and counts[local[end]] > 1:
+                    counts[local[end]] -= 1
+                    end -= 1
+                out[told] = g, starts[left], stops[end]
+                told += 1
+                counts[: bases[k + 1] - base] = 0
+                weight, mine, left = np.int64(0), np.int64(0), right
+            if right == z:
+                break
+            while places[right] - places[left] > reach:
+                at = local[left]
+                counts[at] -= 1
+                if counts[at] == 0:
+                    weight -= weights[base + at]
+                    mine -= own[base + at]
+                left += 1
+            at = local[right]
+            if counts[at] == 0:
+                weight += weights[base + at]
+                mine += own[base + at]
+            counts[at] += 1
+            where[at] = places[right]
+    return told

@@ -13,6 +13,8 @@ found, a long one also with changes, and an instruction or passage that items sh
 them. IDF-weighted scores with a threshold by length are the idea of `decon` (Olmo 3, 2025); the two
 conditions and their exactness (whole numbers throughout) are ours. Case and marks do not count.
 
+Every occurrence is cut, and then what the cuts join, until nothing is found.
+
 What it cannot see: paraphrase, translation, and items shorter than `min_words`.
 """
 
@@ -27,17 +29,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ..documents.edits import Edits
+from ..documents.edits import Edits, apply_edits
 from ..documents.errors import UsageError
 from ..documents.files import as_paths, files_field
 from ..documents.stage import Evidence, Measured
-from ..documents.text import TextView, text_view
+from ..documents.text import TextView, from_buffers, text_view
 from . import _kernels_items as kernels
 from ._characters import table
 from ._exact import check_counts, check_fractions, rational
 from ._items import Index, load_index
 
 MOST_TOKENS = 100  # of a gram: an item with one changed word must keep some
+PASSES = 16  # over a text that is cut; copies side by side take two
 SHOWN = 5  # items that evidence names
 
 
@@ -59,7 +62,7 @@ class Decontaminate:
     share: float = 0.4
 
     name: ClassVar[str] = "decontaminate"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -104,9 +107,7 @@ class Decontaminate:
         """Find items in each text."""
         index = self._index()
         view = text_view(batch.column("text"))
-        rows, items, best = _find(view, index, self.ngram, self.needed(index.words))
-        good = _spelled_out(view, index, rows, items, best)
-        rows, items, best = rows[good], items[good], best[good]
+        rows, items, best, cuts = self._find(view, index, kernels.AGAIN)
         scores: dict[str, np.ndarray] = {
             "items": np.bincount(rows, minlength=view.rows).astype(np.int32),
             "words": np.zeros(view.rows, np.int32),
@@ -117,18 +118,62 @@ class Decontaminate:
         distinct, first = np.unique(rows, return_index=True)
         stops = np.append(first[1:], len(rows))[: len(first)]
         notes = [_note(index, items[a:z], best[a:z]) for a, z in zip(first, stops, strict=True)]
-        edits = _passages(rows, best[:, 2:4]) if self.policy == "cut" else None
+        edits = self._edits(view, index, cuts) if self.policy == "cut" else None
         return Measured(scores, edits=edits, evidence=Evidence(distinct, notes))
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """Drop texts with an item, where that is the policy."""
         return ((scores["items"] > 0) & (self.policy == "drop")).astype(np.uint8)
 
+    def _find(
+        self, view: TextView, index: Index, again: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What `_find` says, less the items that had to be whole and are not.
+
+        And where all occurrences are, int64[m, 3]: row, first and last byte; see `_passages`.
+        """
+        needed = self.needed(index.words)
+        rows, items, best, every = _find(view, index, self.ngram, needed, again)
+        spelled = _spelled_out(view, index, rows, items, best)
+        if self.policy != "cut":
+            every = np.zeros((0, 3), np.int64)
+        good = best[:, 0] > 0
+        loose = np.array([index.spelled[i] is None for i in items.tolist()], bool)
+        every = every[loose[every[:, 0]]]
+        every[:, 0] = rows[every[:, 0]]
+        return rows[good], items[good], best[good], _passages(np.concatenate([every, *spelled]))
+
+    def _edits(self, view: TextView, index: Index, cuts: np.ndarray) -> Edits:
+        """Cut what was found until nothing is, for what a cut joins may be an item again.
+
+        Only texts that were just cut are read again. One that still holds items after `PASSES`
+        (items in items, many times) is cut whole, so that the cost has a bound.
+        """
+        text = from_buffers(view.data, view.offsets)
+        fresh = np.unique(cuts[:, 0])
+        for _ in range(PASSES):
+            if not len(fresh):
+                return _as_edits(cuts)
+            held = cuts[np.isin(cuts[:, 0], fresh)]
+            held[:, 0] = np.searchsorted(fresh, held[:, 0])
+            rest = text_view(apply_edits(text.take(pa.array(fresh)), _as_edits(held)))
+            *_, more = self._find(rest, index, 1)
+            more = _before_cuts(more, held)
+            more[:, 0] = fresh[more[:, 0]]
+            fresh = np.unique(more[:, 0])
+            cuts = _passages(np.concatenate([cuts, more]))
+        sizes = np.diff(view.offsets)[fresh]
+        whole = np.column_stack([fresh, np.zeros(len(fresh), np.int64), sizes])
+        return _as_edits(_passages(np.concatenate([cuts, whole])))
+
 
 def _find(
-    view: TextView, index: Index, n: int, needed: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 5]."""
+    view: TextView, index: Index, n: int, needed: np.ndarray, again: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 5].
+
+    And what `stretches` said: int64[m, 3], of which of the k, first and last byte.
+    """
     room = 1024 + int(view.offsets[-1] - view.offsets[0]) // 128
     grams = len(index.starts) - 1
     while True:
@@ -140,7 +185,7 @@ def _find(
             np.empty(room, np.int64),
         )
         last = np.full(max(1, grams), -1, np.int64)
-        hits = kernels.scan(view.data, view.offsets, table(), n, index.lookup, last, out)
+        hits = kernels.scan(view.data, view.offsets, table(), n, index.lookup, last, again, out)
         if hits <= room:
             break
         room = hits
@@ -159,20 +204,25 @@ def _find(
     widest = int(np.diff(index.judged[0]).max(initial=1))
     bases, weights, own, *totals = index.judged
     about = (index.sizes, needed, bases, weights, own, *totals)
-    kernels.judge(groups.astype(np.int64), told, about, np.zeros(widest, np.int64), judged)
+    counts, where = np.zeros((2, widest), np.int64)
+    kernels.judge(groups.astype(np.int64), told, about, counts, judged)
     good = np.flatnonzero(judged[:, 0] > 0)
     at = groups[good]
-    return rows[hit[at]], item[at].astype(np.int64), judged[good]
+    bounds = np.column_stack([at, groups[1:][good]]).astype(np.int64)
+    every = np.empty((len(hit), 3), np.int64)
+    count = kernels.stretches(bounds, told, about, counts, where, every)
+    return rows[hit[at]], item[at].astype(np.int64), judged[good], every[:count]
 
 
 def _spelled_out(
     view: TextView, index: Index, rows: np.ndarray, items: np.ndarray, best: np.ndarray
-) -> np.ndarray:
-    """Which of the finds stand: those of items that must be whole are looked for word by word.
+) -> list[np.ndarray]:
+    """Look for items that must be whole word by word; int64[m, 3]: row, first and last byte.
 
-    Where one stands, `best` gets its first and last byte. A text is read again only for these.
+    Where one stands, `best` gets its first and last byte; where none does, a share of 0. A text is
+    read again only for these.
     """
-    good = np.ones(len(rows), bool)
+    all_of_them = [np.zeros((0, 3), np.int64)]
     held = -1
     for k, (row, item) in enumerate(zip(rows.tolist(), items.tolist(), strict=True)):
         wanted = index.spelled[item]
@@ -189,13 +239,13 @@ def _spelled_out(
         at = np.flatnonzero(hashes[: max(0, len(hashes) - len(wanted) + 1)] == wanted[0])
         for t in range(1, len(wanted)):
             at = at[hashes[at + t] == wanted[t]]
-        good[k] = len(at) > 0
-        if len(at):
-            best[k, 2:4] = (
-                places[at[0], 0] - bounds[0],
-                places[at[0] + len(wanted) - 1, 1] - bounds[0],
-            )
-    return good
+        if not len(at):
+            best[k, 0] = 0
+            continue
+        starts, stops = places[at, 0] - bounds[0], places[at + len(wanted) - 1, 1] - bounds[0]
+        best[k, 2:4] = starts[0], stops[0]
+        all_of_them.append(np.column_stack([np.full(len(at), row), starts, stops]))
+    return all_of_them
 
 
 def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:
@@ -215,20 +265,36 @@ def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:
     return json.dumps({"found": len(items), "items": told}, ensure_ascii=False)
 
 
-def _passages(rows: np.ndarray, spans: np.ndarray) -> Edits:
-    """Cuts of all stretches, joined where they meet."""
-    order = np.lexsort((spans[:, 0], rows))
-    joined: list[list[int]] = []
-    for row, (start, stop) in zip(rows[order].tolist(), spans[order].tolist(), strict=True):
-        if joined and joined[-1][0] == row and start <= joined[-1][2]:
-            joined[-1][2] = max(joined[-1][2], stop)
-        else:
-            joined.append([row, start, stop])
-    made = np.array(joined, np.int64).reshape(-1, 3)
+def _passages(spans: np.ndarray) -> np.ndarray:
+    """Stretches int64[n, 3] (row, first and last byte), in order, joined where they meet."""
+    rows, starts, stops = spans[np.lexsort((spans[:, 1], spans[:, 0]))].T
+    width = int(stops.max(initial=0)) + 1
+    reached = np.maximum.accumulate(rows * width + stops)
+    first = np.flatnonzero(np.append(True, (rows * width + starts)[1:] > reached[:-1])[: len(rows)])
+    ends = np.append(first[1:], len(rows))[: len(first)] - 1
+    return np.column_stack([rows[first], starts[first], reached[ends] - rows[first] * width])
+
+
+def _before_cuts(spans: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Stretches of texts that were cut, as stretches of the texts before; both by row."""
+    out = spans.copy()
+    for row in np.unique(spans[:, 0]).tolist():
+        _, starts, stops = cuts[cuts[:, 0] == row].T
+        gone = np.cumsum(stops - starts)
+        at = starts - gone + (stops - starts)  # of each cut in the text that is left
+        mine = spans[:, 0] == row
+        for side, within in ((1, 0), (2, 1)):  # the last byte is that before the end
+            place = spans[mine, side] - within
+            cut = np.searchsorted(at, place, side="right")
+            out[mine, side] = place + np.append(0, gone)[cut] + within
+    return out
+
+
+def _as_edits(cuts: np.ndarray) -> Edits:
     return Edits(
-        rows=made[:, 0].copy(),
-        starts=made[:, 1].copy(),
-        lengths=made[:, 2] - made[:, 1],
-        reasons=np.zeros(len(made), np.uint8),
+        rows=cuts[:, 0].copy(),
+        starts=cuts[:, 1].copy(),
+        lengths=cuts[:, 2] - cuts[:, 1],
+        reasons=np.zeros(len(cuts), np.uint8),
         reason_names=("evaluation_item",),
     )

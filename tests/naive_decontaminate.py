@@ -129,3 +129,32 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
             last_token = toks[fits[0] + len(spelled) - 1]
             found[place] = (*found[place][:2], toks[fits[0]][1], last_token[2])
     return found
+
+
+def stretches(hits, weights, need: int, size: int) -> list[tuple[int, int]]:
+    """Windows of one item, one after the other; hits are (gram, token, first byte, last byte)."""
+    total = sum(w for w, _ in weights)
+    owned = sum(own for _, own in weights)
+
+    def enough(window) -> bool:
+        there = {g for g, *_ in window}
+        weight, own = sum(weights[g][0] for g in there), sum(weights[g][1] for g in there)
+        return own * 1000 >= need * owned and weight * 1000 >= need * total
+
+    told = []
+    window: list[tuple[int, int, int, int]] = []
+    for hit in [*hits, None]:
+        before = [at for g, at, *_ in window if hit and g == hit[0]]
+        apart = hit is None or (before and hit[1] - before[-1] >= size)
+        if window and enough(window) and (apart or hit[1] - window[0][1] > 2 * size + 8 + AGAIN):
+            for end in (0, -1):
+                while (
+                    window[-1][1] - window[0][1] > size
+                    and [g for g, *_ in window].count(window[end][0]) > 1
+                ):
+                    window.pop(end)
+            told.append((window[0][2], window[-1][3]))
+            window = []
+        if hit:
+            window = [h for h in window if hit[1] - h[1] <= 2 * size + 8 + AGAIN] + [hit]
+    return told

@@ -9,6 +9,7 @@ import json
 import random
 import time
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from gristmill.documents.edits import apply_edits
 from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import measure_fingerprint
 from gristmill.documents.stage import checked_measure, checked_verdict
-from gristmill.filters import Decontaminate
+from gristmill.filters import Decontaminate, _kernels_items
 from gristmill.filters._characters import table
 from gristmill.filters._items import load_index
 
@@ -262,3 +263,93 @@ def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n,
             share, own, start, stop = wanted[int(note["item"].removeprefix("line ")) - 1]
             assert note["own_grams"].split()[0] == str(own)
             assert (note["share"], note["bytes"]) == (share / 1000, [start, stop])
+
+
+def cut(stage, texts: list[str]) -> list[str]:
+    """What is left; measuring it again must find nothing."""
+    batch = batch_of(texts)
+    left = apply_edits(batch.column("text"), checked_measure(stage, batch).edits)
+    again = checked_measure(stage, pa.record_batch({"text": left}))
+    assert not again.scores["items"].any()
+    return left.to_pylist()
+
+
+@pytest.mark.parametrize("size", [9, 13, 40])
+@pytest.mark.parametrize("between", [0, 1, 30, 200])
+def test_every_occurrence_is_cut_and_what_is_between_stays(write, size, between):
+    item, other = sentence(1, size), sentence(2, size)
+    stage = Decontaminate(files=write([item, other]), policy="cut")
+    gaps = [sentence(10 + k, between) for k in range(4)]
+    text = (
+        f"Prologue. {item} {gaps[0]} {item.upper()}; {gaps[1]} {other} {gaps[2]} {item} Epilogue."
+    )
+    (left,) = cut(stage, [text])
+    assert left.startswith("Prologue. ")
+    assert left.endswith(" Epilogue.")
+    assert " ".join(left.split()).replace(" ;", "") == " ".join(
+        ["Prologue.", *filter(None, gaps[:3]), "Epilogue."]
+    )
+
+
+def test_items_in_items_are_cut_to_the_end(write):
+    item = sentence(1, 10)
+    head, tail = item[:20], item[20:]
+    nested = item
+    for _ in range(5):
+        nested = f"{head}{nested} {tail}"
+    stage = Decontaminate(files=write([item]), policy="cut")
+    left = cut(stage, [f"Before {nested} after", "clean", ""])
+    assert [t.split() for t in left] == [["Before", "after"], ["clean"], []]
+    for _ in range(40):
+        nested = f"{head}{nested} {tail}"
+    assert cut(stage, [f"Before {nested} after"]) == [""]
+
+
+@pytest.mark.parametrize("size", [9, 13])
+def test_half_a_million_copies_are_cut_in_linear_time(write, size):
+    item = sentence(1, size)
+    stage = Decontaminate(files=write([item]), policy="cut")
+    cut(stage, [item])  # compiled
+    took = []
+    for copies in (50_000, 500_000):
+        began = time.perf_counter()
+        (left,) = cut(stage, [f"{item}. " * copies])
+        took.append(time.perf_counter() - began)
+        assert not left.strip(" .")
+    assert took[1] < 25 * took[0] + 1
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefg"), min_size=4, max_size=14), min_size=1, max_size=4),
+    st.lists(st.sampled_from("abcdefgxyz"), max_size=200),
+)
+@settings(max_examples=150)
+def test_nothing_is_left_of_any_items_in_any_text(tmp_path_factory, items, text):
+    path = tmp_path_factory.mktemp("cut") / "items.jsonl"
+    path.write_text("".join(json.dumps({"question": " ".join(i)}) + "\n" for i in items))
+    options = {"ngram": 2, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
+    cut(Decontaminate(files=path, policy="cut", **options), [" ".join(text), "x"])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=60),
+    st.integers(300, 1000),
+    st.integers(2, 20),
+)
+def test_stretches_equal_twin(naive, steps, need, size):
+    weights = [(k + 1, k % 2) for k in range(6)]
+    places = np.cumsum([1 + step for _, step in steps])
+    hits = [
+        (g, int(at), int(at) * 3, int(at) * 3 + 2) for (g, _), at in zip(steps, places, strict=True)
+    ]
+    local, tokens, starts, stops = (np.array(v, np.int64) for v in zip(*hits, strict=True))
+    told = (np.zeros(len(hits), np.int32), local.astype(np.int32), tokens, starts, stops)
+    weight, own = (np.array(v, np.int64) for v in zip(*weights, strict=True))
+    one = (np.array([v], np.int64) for v in (weight.sum(), own.sum()))
+    about = (np.array([size]), np.array([need]), np.array([0, 6]), weight, own, *one)
+    out, groups = np.zeros((len(hits), 3), np.int64), np.array([[0, len(hits)]])
+    count = _kernels_items.stretches(
+        groups, told, about, np.zeros(6, np.int64), np.zeros(6, np.int64), out
+    )
+    wanted = naive("naive_decontaminate").stretches(hits, weights, need, size)
+    assert [tuple(span) for span in out[:count, 1:].tolist()] == wanted
