@@ -95,7 +95,7 @@ def test_scope_keeps_paragraphs_of_two_crawls_apart(corpus, doc):
     ("fields", "message"),
     [
         ({"unit": "lines"}, "unknown unit 'lines'; did you mean 'line'"),
-        ({"at_most": 0}, "at_most is 0, expected >= 1"),
+        ({"at_most": 0}, "at_most: found 0, expected a whole number from 1"),
         ({"scope": "all"}, "unknown scope 'all'"),
     ],
 )
