@@ -294,6 +294,18 @@ def _cut(data, i, end, fresh, keys, starts, sizes):
 
 
 @njit(cache=True, nogil=True)
+def words(data, offsets, out):
+    """How many words each text has, int64[texts]: stretches without the library's blanks."""
+    for text in range(len(offsets) - 1):
+        count, blank = 0, True
+        for i in range(offsets[text], offsets[text + 1]):
+            now = _is_space(data[i])
+            count += blank and not now
+            blank = now
+        out[text] = count
+
+
+@njit(cache=True, nogil=True)
 def sums(data, offsets, words, scheme, buckets, table, out):
     """Add the rows of each text's features: `out` int64[texts, columns] (zeros at first).
 

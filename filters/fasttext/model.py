@@ -46,8 +46,8 @@ class _Table:
     table: np.ndarray  # int32[words + buckets, columns], columns a multiple of four
     places: tuple[_Place, ...]
 
-    def score(self, view: TextView, into: list[np.ndarray]) -> None:
-        """Probabilities of each model of this table into `into`."""
+    def score(self, view: TextView, into: list[np.ndarray], known: list[np.ndarray]) -> None:
+        """Probabilities of each model of this table into `into`, features into `known`."""
         sums = np.zeros((view.rows, self.table.shape[1]), np.int64)
         _kernels.sums(
             view.data, view.offsets, self.words, self.scheme, self.buckets, self.table, sums
@@ -56,6 +56,7 @@ class _Table:
             mean = np.empty((view.rows, place.width), np.float64)
             _kernels_linear.means(sums, place.column, place.count, place.step, mean)
             into[place.model] = _probabilities(place.answer, mean)
+            known[place.model] = sums[:, place.count].copy()
 
 
 def _probabilities(model: Answer, mean: np.ndarray) -> np.ndarray:
@@ -165,11 +166,28 @@ class Bank:
 
     def probabilities(self, text: pa.Array | pa.ChunkedArray) -> list[np.ndarray]:
         """float32[rows, labels] of each model, in the order given."""
+        return self.judge(text)[0]
+
+    def judge(
+        self, text: pa.Array | pa.ChunkedArray
+    ) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+        """Probabilities as above, and on how much they stand.
+
+        Features of each text that each model knows, int64[rows] in the order given, the end of the
+        line aside; and words (between blanks) of each text, int64[rows].
+        """
         view = text_view(text)
         out = [np.empty((0, 0), np.float32)] * self._models
+        known = [np.empty(0, np.int64)] * self._models
         for table in self._tables:
-            table.score(view, out)
-        return out
+            table.score(view, out, known)
+        of_nothing = [np.empty(0, np.int64)] * self._models
+        nothing = text_view(pa.array([""], pa.large_string()))
+        for table in self._tables:
+            table.score(nothing, list(out), of_nothing)
+        words = np.empty(view.rows, np.int64)
+        _kernels.words(view.data, view.offsets, words)
+        return out, [k - n for k, n in zip(known, of_nothing, strict=True)], words
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ def head(tmp_path, small_model):
 def test_quality_scores_are_those_of_the_card(head) -> None:
     path = head()
     texts = ("", "river", "river river river", "nothing known here")
-    stage = Quality(models=(path,), min_bucket=12)
+    stage = Quality(models=(path,), min_bucket=12, min_known=0)
     scores = checked_measure(stage, batch_of(*texts)).scores
     chance = load(path).probabilities(pa.array(texts))[:, 1].astype(np.float64)
     assert scores["edu_score"].tolist() == chance.astype(np.float32).tolist()
@@ -58,7 +58,7 @@ def test_quality_scores_are_those_of_the_card(head) -> None:
     assert scores["edu_probability"] == pytest.approx(expected, abs=1e-6)
     codes = checked_verdict(stage, scores, len(texts))
     assert codes.tolist() == [int(b < 12) for b in wanted]
-    assert {str(v.dtype) for v in scores.values()} == {"float32", "uint8"}
+    assert {str(v.dtype) for v in scores.values()} == {"float32", "int8"}
 
 
 def test_quality_bucket_is_the_best_of_all_heads(head) -> None:
@@ -72,7 +72,9 @@ def test_quality_bucket_is_the_best_of_all_heads(head) -> None:
 
 def test_quality_head_of_kinds_names_the_likeliest(head) -> None:
     kinds = {"expectation": None, "cut_points": None, "calibration": None}
-    stage = Quality(models=(head("format", **kinds), head()), drop_labels=("format: b",))
+    stage = Quality(
+        models=(head("format", **kinds), head()), drop_labels=("format: b",), min_known=0
+    )
     assert stage.load() == ("format: 2 kinds", "edu: 2 degrees")
     scores = checked_measure(stage, batch_of("", "river")).scores
     assert scores["format"].tolist() == [b"b", b"b"]
@@ -88,6 +90,52 @@ def test_quality_only_kinds_give_no_bucket(head) -> None:
         Quality(models=(path,), min_bucket=1).load()
     with pytest.raises(UsageError, match=r"no 'format: c'; did you mean 'format: [ab]'"):
         Quality(models=(path,), drop_labels=("format: c",)).load()
+
+
+def test_quality_text_of_another_language_is_not_judged_and_kept(head) -> None:
+    chinese = "光合作用是植物利用光能的过程。其中水和二氧化碳变成糖。\n" * 20
+    russian = "Фотосинтез это процесс, при котором зелёные растения преобразуют свет. " * 9
+    english = "Plants make sugar from light, water and air. We call it photosynthesis. " * 9
+    stage = Quality(heads=("edu", "know", "format"), min_bucket=1)
+    batch = batch_of(chinese, russian, english, "", " \n\t ")
+    scores = checked_measure(stage, batch).scores
+    for name in ("bucket", "edu_bucket", "know_bucket", "edu_probability", "format_probability"):
+        assert (scores[name] == -1).tolist() == [True, True, False, True, True]
+    assert (scores["format"] == b"unknown").tolist() == [True, True, False, True, True]
+    assert scores["bucket"][2] > 0
+    assert checked_verdict(stage, scores, 5).tolist() == [0] * 5
+    stricter = Quality(heads=("edu", "know", "format"), min_bucket=1, unjudged="drop")
+    codes = checked_verdict(stricter, scores, 5)
+    assert [stricter.reasons[c] for c in codes] == [*["unjudged"] * 2, "keep", *["unjudged"] * 2]
+    everything = Quality(heads=("edu", "know", "format"), min_known=0)
+    assert (checked_measure(everything, batch).scores["bucket"] >= 0).all()
+
+
+def test_quality_one_head_may_judge_where_another_does_not(head) -> None:
+    """`small_model` knows every pair of words, the shipped head no Chinese."""
+    stage = Quality(heads=("edu",), models=(head("mine"),))
+    scores = checked_measure(stage, batch_of("光合作用是植物 利用光能的过程")).scores
+    assert scores["edu_bucket"].tolist() == [-1]
+    assert scores["mine_bucket"].tolist() == scores["bucket"].tolist() != [-1]
+
+
+@pytest.mark.parametrize(
+    ("degrees", "kinds", "says"),
+    [
+        (
+            ("one",),
+            ("one_score",),
+            "head 'one_score' has a score 'one_score', and so has head 'one",
+        ),
+        (("edu",), ("edu_bucket",), "'edu_bucket', and so has head 'edu'; give the head's files"),
+        ((), ("bucket",), "head 'bucket' has a score 'bucket', and so has the best bucket"),
+    ],
+)
+def test_quality_heads_whose_scores_have_one_name_refused(head, degrees, kinds, says) -> None:
+    models = [head(n) for n in degrees] + [head(n, expectation=None) for n in kinds]
+    for order in (models, models[::-1]):
+        with pytest.raises(UsageError, match=says if order == models else "and so has"):
+            Quality(models=tuple(order)).load()
 
 
 def test_quality_score_on_a_cut_point_is_above_it(head) -> None:
@@ -154,6 +202,12 @@ def test_quality_wrong_fields_named(head, tmp_path) -> None:
         Quality()
     with pytest.raises(UsageError, match="no head 'edv' ships"):
         Quality(heads=("edv",))
+    with pytest.raises(UsageError, match="unjudged: found 'cut', expected keep or drop"):
+        Quality(models=(path,), unjudged="cut")
+    with pytest.raises(UsageError, match="min_known: found 2"):
+        Quality(models=(path,), min_known=2)
+    with pytest.raises(UsageError, match="unjudged: no head gives a bucket"):
+        Quality(models=(head("kinds", expectation=None),), unjudged="drop").load()
     with pytest.raises(UsageError, match="min_bucket: found 20, expected 0 to 19"):
         Quality(models=(path,), min_bucket=20)
     with pytest.raises(UsageError, match="a head is called by its file, 'My Head'"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -185,3 +186,13 @@ def test_entries_read_as_written() -> None:
     assert [a.tolist() for a in arrays] == [[2, 14, 24], [2, 0, 1], [7, 6, 5]]
     assert kinds.tolist() == [0, 1, 0]
     assert _kernels.entries(data[:-1], 2, 3, *arrays, kinds) == -3
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6), st.integers(0, 2))
+def test_words_equal_twin(texts, low):
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    offsets = np.cumsum([0, *map(len, texts)])[low:]
+    out = np.empty(max(0, len(offsets) - 1), np.int64)
+    _kernels.words(data, offsets, out)
+    parts = [re.split(rb"[ \n\r\t\v\f\0]+", text) for text in texts[low:]]
+    assert out.tolist() == [sum(map(bool, part)) for part in parts]
