@@ -447,16 +447,20 @@ def _at(work, i, lo, hi, what, tables, scratch):
 
 
 @njit(cache=True, nogil=True)
-def find(work, offsets, may, what, tables, scratch, out):
-    """Find all in each row of `work`, a copy of the text; `out` as one can mask from left to right.
+def find(work, places, may, what, tables, scratch, out):
+    """Find all in each row to do of `work`, a copy of the text.
 
-    `may` uint8[65536]: pairs of bytes where something may start. `out`: rows, starts, lengths
-    int64[n] and kinds uint8[n]. Returns how many were found; more than `out` holds: call again.
+    `places`: offsets int64[rows + 1] and bool[rows], the rows to do. `may` uint8[65536]: pairs of
+    bytes where something may start. `out`: rows, starts, lengths int64[n] and kinds uint8[n].
+    Returns how many were found; more than `out` holds: call again.
     """
     rows, starts, lengths, kinds = out
+    offsets, todo = places
     classes = tables[0]
     n = 0
     for r in range(len(offsets) - 1):
+        if not todo[r]:
+            continue
         lo, hi = offsets[r], offsets[r + 1]
         i = lo
         while i < hi:
@@ -472,12 +476,7 @@ def find(work, offsets, may, what, tables, scratch, out):
                 i += 1
                 continue
             if n < len(rows):
-                at = n
-                while at > 0 and rows[at - 1] == r and starts[at - 1] > s - lo:
-                    rows[at], starts[at] = rows[at - 1], starts[at - 1]
-                    lengths[at], kinds[at] = lengths[at - 1], kinds[at - 1]
-                    at -= 1
-                rows[at], starts[at], lengths[at], kinds[at] = r, s - lo, e - s, kind
+                rows[n], starts[n], lengths[n], kinds[n] = r, s - lo, e - s, kind
             n += 1
             work[s:e] = GONE
             i = max(lo, s - REACH)

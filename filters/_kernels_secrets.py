@@ -2,9 +2,10 @@
 """One kernel that finds keys and secrets in bytes; `pii.py` states the rules.
 
 It is like that of `_kernels_pii.py`, and goes first: an address in a secret is the secret's. A
-table of byte pairs says where anything may start; a private key is looked for up to 32 KiB ahead
-and no further than the next dashes, all else up to 256 bytes, so that no text is quadratic. What is
-found is overwritten in `work`, a copy.
+table of byte pairs says where anything may start, and of which group of forms a key may be there. A
+private key is read no further than the next five dashes, all else up to `REACH` bytes, so that no
+text is quadratic. What is found is overwritten in `work`, a copy; then the unbroken bytes before it
+are tried again, since a key that touched it ends there now.
 """
 
 # ruff: noqa: PLR1714 - Numba compiles chains of comparisons to less
@@ -14,9 +15,13 @@ from __future__ import annotations
 from numba import njit
 
 KEY, PRIVATE_KEY, SECRET = range(6, 9)  # kinds; those of personal data come before
+REACH = 4200  # bytes: the longest key
+NEAR = 128  # bytes: the longest name with its type and the spaces around `=`
 GONE = 1  # what a masked byte is in `work`
 # Bits of `classes`, by byte
-ALNUM, BASE64, VALUE = 1, 64, 128
+ALNUM, DIGIT, HEX, BASE64, VALUE = 1, 2, 8, 64, 128
+TOUCHED = 4 | BASE64  # what a key or a secret without quotes may end with
+AFTER = (0x22, 0x26, 0x27, 0x29, 0x2C, 0x3B, 0x3C, 0x5C, 0x5D, 0x60, 0x7C, 0x7D)  # "&'),;<\\]`|}
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -46,11 +51,21 @@ def _ends(work, lo, end, words):
     return -1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _dashes(work, p, hi):
+    """Whether five dashes start at `p`: they begin a private key and are part of no other."""
+    return (
+        work[p] == 0x2D
+        and p + 5 <= hi
+        and work[p + 1] == work[p + 2] == work[p + 3] == work[p + 4] == 0x2D
+    )
+
+
 @njit(cache=True, nogil=True)
-def _key(work, i, hi, keys):
-    """End of a key of a known form at `i`; -1 for none."""
-    text, bounds, forms, sets, example = keys
-    for k in range(len(bounds) - 1):
+def _key(work, i, hi, keys, group):
+    """End of a key of a known form of the group at `i`; -1 for none."""
+    text, bounds, forms, sets, example, groups = keys
+    for k in range(groups[group], groups[group + 1]):
         size = bounds[k + 1] - bounds[k]
         if i + size > hi:
             continue
@@ -64,7 +79,7 @@ def _key(work, i, hi, keys):
         least, most, kind, dots = forms[k]
         p = i + size
         digits = found = 0
-        while p < hi and p - i - size <= most and sets[kind, work[p]]:
+        while p < hi and p - i - size <= most and sets[kind, work[p]] and not _dashes(work, p, hi):
             digits += 0x30 <= work[p] <= 0x39
             found += work[p] == 0x2E
             p += 1
@@ -85,7 +100,10 @@ def _key(work, i, hi, keys):
 
 @njit(cache=True, nogil=True)
 def _block(work, i, hi, classes, words):
-    """End of a private key between its BEGIN and END lines; -1 for none."""
+    """End of a private key: of its END line, or of its base64 where that is cut off; -1 for none.
+
+    Between lines of base64 may stand what quotes or joins them; before the first also headers.
+    """
     begin, close, stop = words
     p = i
     while p < hi and p - i < 64 and work[p] != 0x0A:
@@ -94,97 +112,180 @@ def _block(work, i, hi, classes, words):
             break
     if _ends(work, i, min(i + 11, hi), begin) < 0 or _ends(work, i, p, close) < 0:
         return -1
-    letters = 0
-    while p < hi and p - i < 1 << 15:
+    letters = longest = 0
+    last = p
+    while p < hi:
         b = work[p]
-        if b == 0x2D and _ends(work, i, min(p + 9, hi), stop) >= 0 and p + 9 <= hi:
+        if classes[b] & BASE64:
+            q = p
+            while p < hi and classes[work[p]] & BASE64:
+                p += 1
+            if p - q >= 16 or (p == hi and letters >= 64):
+                letters += p - q
+                longest = max(longest, p - q)
+                last = p
+            continue
+        if _dashes(work, p, hi):
+            if _ends(work, p, min(p + 9, hi), stop) < 0:
+                break
             e = p + 9
             while e < hi and e - p < 64:
                 e += 1
                 if e - p > 20 and _ends(work, p, e, close) >= 0:
                     return e if letters >= 64 else -1
-            return -1
-        if classes[b] & BASE64:
-            letters += 1
-        elif b not in (0x20, 0x0A, 0x0D, 0x09, 0x3A, 0x2C, 0x5C, 0x22, 0x27):
-            return -1
+            break
+        if b == GONE or b == 0x3C or b == 0x7C or p - last >= (64 if letters else 512):
+            break
         p += 1
-    return -1
+    return last if letters >= 64 and longest >= 40 else -1
 
 
 @njit(cache=True, nogil=True)
-def _secret(work, at, lo, hi, classes, names, shares, counts):
+def _blank(b):
+    return b == 0x20 or b == 0x09
+
+
+@njit(cache=True, nogil=True)
+def _back(work, k, lo):
+    """Before spaces and one quote that end at `k`."""
+    at = k
+    while k > lo and at - k < 32 and _blank(work[k - 1]):
+        k -= 1
+    return k - 1 if k > lo and work[k - 1] in (0x22, 0x27, 0x60) else k
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _last(work, k, lo, lasts):
+    """1 where the two bytes before `k` end a name or a tail, 2 where they end a type, else 0."""
+    return lasts[(work[k - 2] | 32) << 8 | work[k - 1] | 32] if k - 2 >= lo else 0
+
+
+@njit(cache=True, nogil=True)
+def _named(work, at, lo, classes, named):
+    """Whether the name of a secret stands before `at`: `token`, `token_dev`, `token: str`."""
+    names, tails, _, lasts = named
+    k = _back(work, at, lo)
+    last = _last(work, k, lo, lasts)
+    if last == 0 or (last == 2 and work[at] != 0x3D):
+        return False
+    for _ in range(2):
+        if _ends(work, lo, k, names) >= 0:
+            return True
+        t = _ends(work, lo, k, tails)
+        if t >= 0 and _ends(work, lo, k - (tails[1][t + 1] - tails[1][t]), names) >= 0:
+            return True
+        if work[at] != 0x3D:
+            return False
+        q = k
+        while (
+            q > lo
+            and k - q < 24
+            and (classes[work[q - 1]] & ALNUM or work[q - 1] in (0x2E, 0x5B, 0x5D, 0x5F))
+        ):
+            q -= 1
+        q = _back(work, q, lo) if q < k else lo
+        if q <= lo or work[q - 1] != 0x3A:
+            return False
+        k = _back(work, q - 1, lo)  # `token: str = ...`
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _secret(work, at, lo, hi, classes, named, shares, counts):
     """Start and end of the value that is given to a name like `api_key` at `at`; or -1, -1."""
-    k = at
-    while k > lo and at - k < 2 and work[k - 1] == 0x20:
-        k -= 1
-    if k > lo and work[k - 1] in (0x22, 0x27, 0x60):
-        k -= 1
-    if _ends(work, lo, k, names) < 0:
+    if not _named(work, at, lo, classes, named):
         return -1, -1
     p = at + 1
     while p < hi and p - at < 3 and (work[p] == 0x3D or work[p] == 0x3E):
         p += 1
     q = p
-    while p < hi and p - q < 2 and work[p] == 0x20:
+    while p < hi and p - q < 32 and _blank(work[p]):
         p += 1
     quote = work[p] if p < hi and work[p] in (0x22, 0x27, 0x60) else 0
     if quote:
         p += 1
+    for size in (6, 7):  # `Authorization: Bearer ...`
+        if p + size <= hi and _ends(work, p, p + size, named[2]) >= 0:
+            p += size
+            break
     s = p
-    lower = upper = digits = 0
+    digits = letters = hexes = changes = mixed = before = 0
     counts[:] = 0
     while p < hi and p - s < 256 and work[p] != quote and classes[work[p]] & VALUE:
-        if not quote and not (classes[work[p]] & BASE64 or work[p] == 0x2D or work[p] == 0x5F):
+        b = work[p]
+        if not quote and not (classes[b] & BASE64 or b == 0x2D or b == 0x5F):
             break
-        counts[work[p]] += 1
-        digits += 0x30 <= work[p] <= 0x39
-        upper += 0x41 <= work[p] <= 0x5A
-        lower += 0x61 <= work[p] <= 0x7A
+        if _dashes(work, p, hi):
+            break
+        if b == 0x2F and p > s + 1 and work[p - 1] == 0x2F and work[p - 2] == 0x3A:
+            return -1, -1  # an address
+        counts[b] += 1
+        kind = 0
+        if classes[b] & DIGIT:
+            kind = 1
+        elif classes[b] & ALNUM:
+            kind = 2 if b & 0x20 else 3
+        digits += kind == 1
+        letters += kind > 1
+        hexes += classes[b] & HEX != 0
+        if kind and before and kind != before:
+            changes += 1
+            mixed += kind == 1 or before == 1
+        before = kind
         p += 1
     n = p - s
-    if n < 16 or n > 255 or digits == 0 or upper + lower == 0:
-        return -1, -1
+    if n < 16 or n > 255 or digits == 0 or letters == 0 or (mixed < 3 and 2 * changes < n):
+        return -1, -1  # too short, or words with numbers: a name, a placeholder
     if quote:
         if p >= hi or work[p] != quote:
             return -1, -1
-    elif n < 20 or upper == 0 or lower == 0 or (p < hi and work[p] >= 0x21 and work[p] != 0x22):
+    elif n < 20 or (p < hi and 0x21 <= work[p] < 0x80 and work[p] not in AFTER):
         return -1, -1
     bits = shares[n]
     for b in range(0x21, 0x7F):
         bits -= shares[counts[b]]
-    return (s, p) if bits * 2 >= 7 * 64 * n else (-1, -1)  # 3.5 bits a byte
+    return (s, p) if bits * 2 >= (6 if hexes == n else 7) * 64 * n else (-1, -1)
 
 
 @njit(cache=True, nogil=True)
-def _at(work, i, lo, hi, on, tables, counts):
+def _at(work, i, lo, hi, on, tables, counts, group):
     """What is found at the pair of bytes at `i` that may start it: (start, end, kind) or -1."""
-    classes, _, names, block, keys, shares = tables
+    classes, _, named, block, keys, shares = tables
     b = work[i]
     if b == 0x3A or b == 0x3D:
         if on[SECRET]:
-            s, e = _secret(work, i, lo, hi, classes, names, shares, counts)
+            s, e = _secret(work, i, lo, hi, classes, named, shares, counts)
             return s, e, SECRET
     elif b == 0x2D:
         if on[PRIVATE_KEY]:
             return i, _block(work, i, hi, classes, block), PRIVATE_KEY
     elif on[KEY]:
-        return i, _key(work, i, hi, keys), KEY
+        return i, _key(work, i, hi, keys, group), KEY
     return i, -1, 0
 
 
 @njit(cache=True, nogil=True)
-def find(work, offsets, may, on, tables, counts, out):
-    """Find all in each row of `work`, a copy of the text; see `_kernels_pii.find`."""
+def find(work, places, may, on, tables, counts, out):
+    """Find all in each row to do of `work`, a copy of the text; see `_kernels_pii.find`.
+
+    `may` uint8[65536]: 1 where a pair of bytes may start something, 2 and more: a key of a group.
+    """
     rows, starts, lengths, kinds = out
-    classes, lasts = tables[0], tables[1]
+    offsets, todo = places
+    classes, (lasts, thirds) = tables[0], tables[1]
     n = 0
     for r in range(len(offsets) - 1):
+        if not todo[r]:
+            continue
         lo, hi = offsets[r], offsets[r + 1]
         i = lo
         while i < hi:
             pair = work[i] << 8 | (work[i + 1] if i + 1 < hi else 0)
-            if not may[pair]:
+            group = may[pair]
+            if not group:
+                i += 1
+                continue
+            if group > 1 and (i + 2 >= hi or not thirds[group - 2, work[i + 2]]):
                 i += 1
                 continue
             word = _word(work, i - 1, lo, hi, classes)
@@ -192,10 +293,10 @@ def find(work, offsets, may, on, tables, counts, out):
             if b == 0x2D and (i + 5 >= hi or work[i + 5] | 32 != 0x62):  # no B after five dashes
                 i += 1
                 continue
-            if word and (not lasts[work[i - 1]] if b == 0x3A or b == 0x3D else b != 0x2D):
+            if word and (_last(work, i, lo, lasts) == 0 if b == 0x3A or b == 0x3D else b != 0x2D):
                 i += 1  # most places; to ask here is to leave out a call
                 continue
-            s, e, kind = _at(work, i, lo, hi, on, tables, counts)
+            s, e, kind = _at(work, i, lo, hi, on, tables, counts, group - 2)
             if e < 0:
                 i += 1
                 continue
@@ -203,5 +304,8 @@ def find(work, offsets, may, on, tables, counts, out):
                 rows[n], starts[n], lengths[n], kinds[n] = r, s - lo, e - s, kind
             n += 1
             work[s:e] = GONE
-            i = e
+            i = s
+            while i > lo and s - i < REACH and 0x20 < work[i - 1] < 0x7F:
+                i -= 1
+            i = max(lo, i - NEAR)
     return n

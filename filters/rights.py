@@ -39,6 +39,7 @@ _DOMAIN = re.compile(
     r"|\bcc[- _]?0(?:[- _](?P<zero>\d\.\d))?",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _KNOWN = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 
@@ -51,34 +52,41 @@ def licence_name(stated: str) -> str:
         kind = "mark" if (match["kind"] or "").lower() == "mark" else "0"
         version = match["version"] or match["zero"]
         return f"cc-{kind}-{version}" if version else f"cc-{kind}"
-    name = re.sub(r"[^a-z0-9.+]+", "-", stated.lower()).strip("-")
-    return name[:_WIDTH].strip("-")
+    name = re.sub(r"[^a-z0-9.+]+", "-", stated.lower()).strip("-")[:_WIDTH].strip("-")
+    return name or ("other" if stated.strip() else "")
+
+
+def granted(name: str, pattern: str) -> bool:
+    """Whether a licence's name fits: itself, with any version after it, or what `*` stands for."""
+    version = name.removeprefix(f"{pattern}-")
+    return fnmatchcase(name, pattern) or (version != name and bool(_VERSION.fullmatch(version)))
 
 
 def directives(value: str) -> set[str]:
     """Signals in the value of a robots header or <meta>; see the module for named robots."""
     found = set()
     robot = False
-    for part in value.lower().split(","):
+    for part in re.split(r"[,;\n]", value.lower()):
         head, colon, tail = part.strip().partition(":")
         if colon:  # `otherbot: noindex, noai`: what follows is that robot's; or `max-snippet: 5`
             robot = not head.strip().startswith(("max-", "unavailable"))
-        name = (tail if colon else head).strip()
-        if name in {"noai", "noimageai"} or (name in SIGNALS and name != "tdm" and not robot):
-            found.add(name)
-        elif name == "none" and not robot:
-            found.add("noindex")
+        for name in (tail if colon else head).split():
+            if name in {"noai", "noimageai"} or (name in SIGNALS and name != "tdm" and not robot):
+                found.add(name)
+            elif name == "none" and not robot:
+                found.add("noindex")
     return found
 
 
 def signals(metadata: Mapping[str, Any]) -> set[str]:
     """All signals in a document's metadata."""
     found = set()
-    for key in ("robots", "x-robots-tag"):
-        if isinstance(value := metadata.get(key), str):
-            found |= directives(value)
-    if str(metadata.get("tdm-reservation", "")).strip() == "1":
-        found.add("tdm")
+    for key, stated in metadata.items():
+        for value in stated if isinstance(stated, list) else [stated]:
+            if key.lower() in ("robots", "x-robots-tag") and isinstance(value, str):
+                found |= directives(value)
+            elif key.lower() == "tdm-reservation" and _RESERVED.match(str(value).strip()):
+                found.add("tdm")
     return found
 
 
@@ -92,12 +100,12 @@ class Rights:
 
     opt_out: str = "drop"  # or "keep": signals are attributes alone
     signals: tuple[str, ...] = ("noai", "tdm")  # those that opt a text out
-    licences: tuple[str, ...] = ()  # names or patterns (`cc-by-*`); empty: any, or none
+    licences: tuple[str, ...] = ()  # `cc-by`: any version; `cc-*`: all; empty: any, or none
     unlicensed: str = "drop"  # or "keep": what to do without a licence when `licences` are given
     trust_links: bool = False  # take a Creative Commons link without rel=license for the licence
 
     name: ClassVar[str] = "rights"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = ("keep", "opt_out", "unlicensed", "other_licence")
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {"opt_out", "signals", "licences", "unlicensed", "trust_links"}
@@ -121,8 +129,8 @@ class Rights:
         for pattern in self.licences:
             if not isinstance(pattern, str) or not _KNOWN.fullmatch(pattern.replace("*", "x")):
                 msg = (
-                    f"{self.name}.licences: found {pattern!r}, expected a name like cc-by-4.0, or "
-                    "cc-by-*"
+                    f"{self.name}.licences: found {pattern!r}, expected a name like cc-by-4.0, "
+                    "cc-by (any version of just that) or cc-* (all that begin so)"
                 )
                 raise UsageError(msg)
 
@@ -142,7 +150,7 @@ class Rights:
             for signal in signals(metadata):
                 found[signal][row] = True
                 notes[row] = json.dumps(
-                    {k: metadata[k] for k in _SHOWN if k in metadata}, sort_keys=True
+                    {k: v for k, v in metadata.items() if k.lower() in _SHOWN}, sort_keys=True
                 )
             claims = (mine, metadata.get("license_link"), metadata.get("license_hint"))
             for at, claim in enumerate(claims, 1):
@@ -161,9 +169,7 @@ class Rights:
             out |= scores[signal]
         without = (scores["origin"] == 0) | ((scores["origin"] == 3) & (not self.trust_links))
         names, which = np.unique(scores["licence"], return_inverse=True)
-        good = np.array(
-            [any(fnmatchcase(n.decode(), p) for p in self.licences) for n in names], bool
-        )
+        good = np.array([any(granted(n.decode(), p) for p in self.licences) for n in names], bool)
         right = good[which] if rows else np.zeros(0, bool)
         asked = bool(self.licences)
         rules = (
@@ -174,8 +180,9 @@ class Rights:
         return first_true(dict(enumerate(rules, 1)), rows)
 
 
+_RESERVED = re.compile(r"(?:\d+\s*,\s*)*(?:1|true)\s*(?:,|$)", re.IGNORECASE)  # headers join
 _SHOWN = ("robots", "x-robots-tag", "tdm-reservation", "tdm-policy")
-_HINTS = re.compile("robots|tdm-|license_")
+_HINTS = re.compile("robots|tdm-|license_", re.IGNORECASE)
 
 
 def _metadata(text: str | None) -> dict[str, Any]:

@@ -193,11 +193,12 @@ def iban(w: bytes, i: int, pii):
 def key(w: bytes, i: int, pii):
     if word(w, i - 1):
         return None
-    sets = (rb"[A-Z0-9]", rb"[A-Za-z0-9]", rb"[A-Za-z0-9_-]", rb"[A-Za-z0-9_.-]")
+    sets = (rb"[A-Z0-9]", rb"[A-Za-z0-9]", rb"[A-Za-z0-9_-]", rb"[A-Za-z0-9_.-]", rb"[A-Za-z0-9/]")
     for prefix, least, most, kind, dots in pii.FORMS:
         if not w.startswith(prefix.encode(), i):
             continue
         tail = re.compile(sets[kind] + b"{0,%d}" % (most + 1)).match(w, i + len(prefix)).group()
+        tail = tail[: (w[i + len(prefix) :].find(b"-----") + 1 or len(w) + 1) - 1]
         if kind == 3:
             whole = prefix.encode() + tail
             tail = (
@@ -210,6 +211,7 @@ def key(w: bytes, i: int, pii):
 
 
 CLOSE = re.compile(rb"PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
+RUN = re.compile(rb"[A-Za-z0-9+/=]+")
 
 
 def block(w: bytes, i: int):
@@ -219,49 +221,64 @@ def block(w: bytes, i: int):
     m = next((m for m in CLOSE.finditer(line) if m.end() > 20), None)
     if not m:
         return None
-    start = i + m.end()
-    body = re.compile(rb"[A-Za-z0-9+/= \n\r\t:,\\\"']*").match(w, start)
-    p = body.end()
-    if w[p : p + 9].lower() != b"-----end " or p - i >= 1 << 15:
-        return None
-    m = next((m for m in CLOSE.finditer(w[p : p + 73]) if m.end() > 20), None)
-    letters = len(re.sub(rb"[^A-Za-z0-9+/=]", b"", body.group()))
-    return (i, p + m.end()) if m and m.end() <= 73 and letters >= 64 else None
+    last = p = i + m.end()
+    sizes = []
+    while p < len(w):
+        if run := RUN.match(w, p):
+            p = run.end()
+            size = p - run.start()
+            if size >= 16 or (p == len(w) and sum(sizes) >= 64):
+                sizes.append(size)
+                last = p
+            continue
+        if w.startswith(b"-----", p):
+            m = next((m for m in CLOSE.finditer(w[p : p + 64]) if m.end() > 20), None)
+            if w[p : p + 9].lower() == b"-----end " and m:
+                return (i, p + m.end()) if sum(sizes) >= 64 else None
+            break
+        if w[p : p + 1] in (GONE, b"<", b"|") or p - last >= (64 if sizes else 512):
+            break
+        p += 1
+    return (i, last) if sum(sizes) >= 64 and max(sizes) >= 40 else None
 
 
-VALUE = rb"[!#%&*+./0-9:=?@A-Z\[\]\\^_a-z|~-]"
+VALUE = rb"[!#%&*+./0-9:=?@A-Z\[\]\\^_a-z~-]"
 
 
 def secret(w: bytes, at: int, pii):
-    head = w[:at]
-    for _ in range(2):
-        head = head.removesuffix(b" ")
-    if head[-1:] in (b'"', b"'", b"`"):
-        head = head[:-1]
-    if not head.lower().endswith(tuple(n.encode() for n in pii.NAMES.split())):
+    names = "|".join(map(re.escape, pii.NAMES.split()))
+    tails = "|".join(map(re.escape, pii.TAILS.split()))
+    head = rb"(?:%s)(?:%s)?[\"'`]?[ \t]{0,32}" % (names.encode(), tails.encode())
+    typed = rb"(?:%s:[ \t]{0,32}[\"'`]?[A-Za-z0-9_.\[\]]{1,24}[\"'`]?[ \t]{0,32})" % head
+    form = rb"(?:%s|%s)\Z" % (head, typed) if w[at : at + 1] == b"=" else rb"(?:%s)\Z" % head
+    if not re.search(form, w[max(0, at - 250) : at], re.IGNORECASE):
         return None
-    p = re.compile(rb"[=>]{0,2} {0,2}").match(w, at + 1).end()
+    p = re.compile(rb"[=>]{0,2}[ \t]{0,32}").match(w, at + 1).end()
     quote = w[p : p + 1] if w[p : p + 1] in (b'"', b"'", b"`") else b""
-    s = p + len(quote)
+    p += len(quote)
+    scheme = re.compile(rb"bearer |basic |token ", re.IGNORECASE).match(w, p)
+    s = scheme.end() if scheme else p
     chars = VALUE if quote else rb"[A-Za-z0-9+/=_-]"
-    value = re.compile(chars + b"{0,256}").match(w, s).group()
+    value = re.compile(rb"(?:(?!-----)%s){0,256}" % chars).match(w, s).group()
     end = s + len(value)
     n = len(value)
-    if not 16 <= n <= 255 or not re.search(rb"\d", value) or not re.search(rb"[A-Za-z]", value):
+    kinds = re.sub(rb"[A-Z]", b"U", re.sub(rb"[a-z]", b"l", re.sub(rb"[0-9]", b"1", value)))
+    pairs = [kinds[t : t + 2] for t in range(n - 1)]
+    changes = [b for b in pairs if re.fullmatch(rb"[Ul1]{2}", b) and b[0] != b[1]]
+    mixed = [b for b in changes if b"1" in b]
+    if b"://" in value or not 16 <= n <= 255 or not re.search(rb"\d", value):
+        return None
+    if not re.search(rb"[A-Za-z]", value) or (len(mixed) < 3 and 2 * len(changes) < n):
         return None
     after = w[end : end + 1]
     if quote:
         if after != quote:
             return None
-    elif (
-        n < 20
-        or not re.search(rb"[A-Z]", value)
-        or not re.search(rb"[a-z]", value)
-        or (after and after[0] >= 0x21 and after != b'"')
-    ):
+    elif n < 20 or (after and 0x21 <= after[0] < 0x80 and after not in b"\"&'),;<\\]`|}"):
         return None
     bits = share(n) - sum(share(value.count(b)) for b in set(value))
-    return (s, end) if bits * 2 >= 7 * 64 * n else None
+    least = 6 if re.fullmatch(rb"[0-9A-Fa-f]+", value) else 7
+    return (s, end) if bits * 2 >= least * 64 * n else None
 
 
 def share(c: int) -> int:
@@ -301,9 +318,16 @@ def find(text: bytes, pii, reserved: bool = False) -> list[tuple[int, int, str]]
     """(start, length, kind) of all that is masked in a text, in order."""
     w = text
     found = []
-    for rule in (lambda w: _first_secret(w, pii), lambda w: _first_data(w, pii, reserved)):
-        while hit := next(rule(w), None):
-            kind, (s, e) = hit
-            found.append((s, e - s, kind))
-            w = w[:s] + GONE * (e - s) + w[e:]
+    rules = (
+        lambda w: _first_secret(w, pii),
+        lambda w: _first_data(w, pii, reserved),
+    )
+    before = None
+    while w != before:
+        before = w
+        for rule in rules:
+            while hit := next(rule(w), None):
+                kind, (s, e) = hit
+                found.append((s, e - s, kind))
+                w = w[:s] + GONE * (e - s) + w[e:]
     return sorted(found)

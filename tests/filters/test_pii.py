@@ -28,6 +28,14 @@ JWT = (
 BLOCK = "-----BEGIN RSA PRIVATE" + " KEY-----\n{}-----END RSA PRIVATE" + " KEY-----"
 BODY = "MIIEpAIBAAKCAQEA7Zq3\n" * 5
 SECRET = "x8Kd92Lmq0ZpW73hTy5" + "aB"
+HEXES = "a1b2c3d4" + "e5f6a7b8c9d0e1f2a3b4c5d6"
+LINES = (("MIIEpAIBAAKCAQEA7Zq3" * 4)[:64] + "\n") * 4
+KEYS = [  # of more forms
+    "xa" + "pp-1-A012-123-" + HEXES * 2, "wh" + "sec_" + SECRET * 2, "sk-" + "svcacct-" + SECRET * 3,
+    "sk-" + "or-v1-" + HEXES * 2, "do" + "p_v1_" + HEXES * 2, "sh" + "pat_" + HEXES,
+    "dc" + "kr_pat_" + SECRET + "a1B2c3", "gl" + "rt-" + SECRET,
+    "hooks.slack" + ".com/services/T00000000/B00000000/" + SECRET + "a1B2",
+]  # fmt: skip
 
 
 def batch_of(values) -> pa.RecordBatch:
@@ -69,6 +77,34 @@ FOUND = [
     (f"api_key = '{SECRET}'", "api_key = '<SECRET>'"),
     (f'"client-secret": "{SECRET}"', '"client-secret": "<SECRET>"'),
     (f"export DB_PASSWORD={SECRET}\n", "export DB_PASSWORD=<SECRET>\n"),
+    *((f"api_key={HEXES}{mark}x", f"api_key=<SECRET>{mark}x") for mark in "&,;) "),
+    (f"token \t =\t   '{SECRET}'", "token \t =\t   '<SECRET>'"),
+    (f"password:str='{SECRET}'", "password:str='<SECRET>'"),
+    (f"api_key : Optional[str] = '{SECRET}'", "api_key : Optional[str] = '<SECRET>'"),
+    (f"API_KEY_PROD={SECRET}", "API_KEY_PROD=<SECRET>"),
+    (f"Authorization: Bearer {SECRET}", "Authorization: Bearer <SECRET>"),
+    (f"'Authorization': 'Basic {SECRET}'", "'Authorization': 'Basic <SECRET>'"),
+    (f"Name=x;AccountKey={SECRET}{SECRET}==;End", "Name=x;AccountKey=<SECRET>;End"),
+    *((f"({key})", "(<KEY>)") for key in KEYS),
+    (GITHUB + BLOCK.format(BODY), "<KEY><PRIVATE_KEY>"),
+    ("sk-" + "proj-" + SECRET * 3 + BLOCK.format(BODY), "<KEY><PRIVATE_KEY>"),
+    ("AI" + "za" + SECRET[:16] + SECRET[:18] + "-93.184.216.34", "<KEY><IP>"),
+    (
+        BLOCK.format("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123AB\n\n" + LINES),
+        "<PRIVATE_KEY>",
+    ),
+    (
+        BLOCK.format("Version: GnuPG v2 (GNU/Linux)\n\n" + LINES).replace(
+            "RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"
+        ),
+        "<PRIVATE_KEY>",
+    ),
+    ("> " + BLOCK.format(LINES).replace("\n", "\n> "), "> <PRIVATE_KEY>"),
+    ("# " + BLOCK.format(LINES).replace("\n", "\n# "), "# <PRIVATE_KEY>"),
+    ('"' + BLOCK.format(LINES).replace("\n", '\\n" +\n    "') + '"', '"<PRIVATE_KEY>"'),
+    (BLOCK.format(LINES * 300), "<PRIVATE_KEY>"),
+    (BLOCK.format(LINES)[:200], "<PRIVATE_KEY>"),
+    (BLOCK.format(LINES)[:226] + "\n\nThis is prose.", "<PRIVATE_KEY>\n\nThis is prose."),
 ]
 LEFT = [
     "git@github.com:a/b icon@2x.png q@k.transpose(1) a@b @name a@b.c x@y.12 .@a.com",
@@ -86,6 +122,11 @@ LEFT = [
     BLOCK.format("short\n") + " and -----BEGIN RSA PRIVATE" + " KEY----- of prose, and more.",
     "tokenizer = 'bert-base-uncased-v1-xyz9' password = 'your-password-here' max_tokens=4096",
     "api_key = os.environ['API_KEY_OF_SERVICE_1']",
+    "token: GetAuthenticationTokenFromHeaderV2 password = getPasswordFromEnvironmentV2",
+    'api_key="YOUR_API_KEY_HERE_1234" secret: "change-me-in-production-2024"',
+    "secret: 'Pride-and-Prejudice-1813-Chapter' token: 'ThisIsAnExampleSentenceToken1'",
+    'access_token="https://api.host.org/v1/oauth2/Token" secret: https://docs.host.org/a1b2c3d4e5',
+    f"token = make{SECRET}(x) tokenizer={SECRET} token_url={SECRET}",
     "",
 ]
 
@@ -107,7 +148,7 @@ PIECES = (
     "81b::200e", "415", "555", "2671", "(415) 555-2671", "415-555-2671", "+49 30 ", "1234567", "tel",
     "Tel. ", "phone number ", "电话", "тел", "4111 1111 1111 1111", "378282246310005", "1111",
     "DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432", "DE", AWS, GITHUB, JWT, "EXAMPLE",
-    BLOCK.format(BODY), "-----BEGIN RSA PRIVATE" + " KEY-----\n", BODY, "password", "api_key", SECRET,
+    BLOCK.format(BODY), "-----BEGIN RSA PRIVATE" + " KEY-----\n", BODY, "password", "api_key", SECRET, "_prod", ": str", "\t", "Bearer ", "\n> ", "-----END ", HEXES, LINES, *KEYS,
     "aA1" * 5, "aB3dE5gH7jK9mN1pQ3sT",
 )  # fmt: skip
 pieces = st.lists(st.sampled_from(PIECES), max_size=14)
@@ -186,7 +227,14 @@ def test_pii_counts_and_limit():
 
 @pytest.mark.parametrize(
     "fields",
-    [{"email": "x@y.com"}, {"card": ""}, {"phone": "<555>\n"}, {"at_most": -1}, {"key": 3}],
+    [
+        {"email": "x@y.com"},
+        {"ipv4": "<4111111111111111>"},
+        {"card": ""},
+        {"phone": "<555>\n"},
+        {"at_most": -1},
+        {"key": 3},
+    ],
 )
 def test_pii_wrong_fields_are_named(fields):
     with pytest.raises(UsageError, match=f"pii.{next(iter(fields))}"):

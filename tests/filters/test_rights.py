@@ -39,6 +39,8 @@ def judge(stage, batch) -> list[str]:
         ("max-snippet: 20, noindex", {"noindex"}),
         ("unavailable_after: 25 Jun 2030 15:00:00 PST, noai", {"noai"}),
         ("noaim, xnoai, follow", set()),
+        ("noai; noimageai", {"noai", "noimageai"}),
+        ("noai noimageai", {"noai", "noimageai"}),
         ("tdm", set()),
         ("", set()),
     ],
@@ -77,7 +79,8 @@ def test_rights_signals_drop_by_policy():
         ("cc-0-1.0", "cc-0-1.0"),
         ("Apache-2.0", "apache-2.0"),
         ("MIT License", "mit-license"),
-        ("Всё моё", ""),
+        ("Всё моё", "other"),
+        (" ", ""),
     ],
 )
 def test_licence_one_name_for_each_spelling(stated, name):
@@ -94,7 +97,7 @@ def test_rights_licences_asked_for():
         {"license_link": "/terms"},
         licences=[None, None, None, "MIT", None],
     )
-    stage = Rights(licences=("cc-by-*", "cc-0-*"))
+    stage = Rights(licences=("cc-by", "cc-0"))
     scores = checked_measure(stage, batch).scores
     assert scores["origin"].tolist() == [0, 2, 3, 1, 2]
     assert scores["licence"].tolist() == [b"", b"cc-by-4.0", b"cc-by-4.0", b"mit", b"terms"]
@@ -105,10 +108,49 @@ def test_rights_licences_asked_for():
         "other_licence",
         "other_licence",
     ]
-    trusting = Rights(licences="cc-by-*", trust_links=True, unlicensed="keep")
+    trusting = Rights(licences="cc-by", trust_links=True, unlicensed="keep")
     assert judge(trusting, batch)[:3] == ["keep", "keep", "keep"]
     assert judge(Rights(), batch) == ["keep"] * 5
     assert judge(Rights(licences="mit"), batch.slice(0, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kept"),
+    [
+        ("cc-by", ["CC BY", "CC BY 4.0"]),
+        ("cc-by-4.0", ["CC BY 4.0"]),
+        ("cc-by-nc-nd", ["CC BY-NC-ND 4.0"]),
+        ("cc-*", ["CC BY", "CC BY 4.0", "CC BY-NC-ND 4.0", "CC0"]),
+        ("mit", ["MIT"]),
+    ],
+)
+def test_rights_pattern_takes_versions_and_no_other_licence(pattern, kept):
+    stated = ["CC BY", "CC BY 4.0", "CC BY-NC-ND 4.0", "CC0", "MIT", "版权所有"]
+    judged = judge(
+        Rights(licences=pattern, unlicensed="keep"), batch_of(*[{}] * 6, licences=stated)
+    )
+    assert [s for s, reason in zip(stated, judged, strict=True) if reason == "keep"] == kept
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"Robots": "noai"},
+        {"X-Robots-Tag": ["index", "noai"]},
+        {"robots": "noai; noimageai"},
+        {"tdm-reservation": True},
+        {"tdm-reservation": 1},
+        {"TDM-Reservation": "1, 1"},
+        {"tdm-reservation": ["0", "1"]},
+    ],
+)
+def test_rights_signals_in_any_spelling_count(metadata):
+    assert judge(Rights(), batch_of(metadata)) == ["opt_out"]
+
+
+@pytest.mark.parametrize("value", ["0", 0, False, None, "10", "0, 0", ""])
+def test_rights_no_reservation_is_none(value):
+    assert judge(Rights(), batch_of({"tdm-reservation": value})) == ["keep"]
 
 
 @pytest.mark.parametrize(
