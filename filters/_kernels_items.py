@@ -2,7 +2,8 @@
 """Kernels that find stretches of evaluation items in texts; `decontaminate.py` states the rules.
 
 A token is a run of letters, digits and marks, ASCII in lower case; in scripts without spaces each
-character is one. A gram is `n` tokens in a row, as a polynomial of their hashes modulo 2^64 that
+character is one. Soft hyphens, and apostrophes inside a word, are passed over, and full-width ASCII
+is ASCII. A gram is `n` tokens in a row, as a polynomial of their hashes modulo 2^64 that
 rolls on from token to token, so that a text is read once whatever `n` is. Grams are first asked of
 a bitmap: most are in no item, and it stays in the cache where the table does not.
 """
@@ -16,6 +17,7 @@ SPACE_FREE, WORDLIKE = (
     9,
     5,
 )  # classes of `_characters`: UNSPACED; MARK, NUMBER, LETTER, LATIN above 4
+SOFT_HYPHEN, FULL_WIDTH = 0xAD, 0xFEE0  # the latter less than the ASCII character it is of
 BASE = np.uint64(0x9E3779B97F4A7C15)
 AGAIN = 64  # tokens within which a gram that comes again is not told again
 
@@ -54,6 +56,15 @@ def _mix(h):
     return h ^ (h >> np.uint64(31))
 
 
+@njit(cache=True, nogil=True)
+def _goes_on(data, i, end, table):
+    """Whether a word that an apostrophe before `i` stands in goes on there."""
+    if i >= end:
+        return False
+    cp, _ = _decode(data, i, end)
+    return table[cp] >= WORDLIKE and table[cp] != SPACE_FREE
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _token(data, i, end, table):
     """The next token from `i` on: start, end, hash, and whether its script has no spaces."""
@@ -74,6 +85,9 @@ def _token(data, i, end, table):
     while i < end:
         if data[i] < 0x80:  # most bytes: nothing is decoded
             kind = table[data[i]]
+            if data[i] == 0x27 and i > start and not free and _goes_on(data, i + 1, end, table):
+                i += 1
+                continue
             if kind < WORDLIKE or (free and i > start):
                 break
             b = np.uint64(data[i])
@@ -84,10 +98,24 @@ def _token(data, i, end, table):
             continue
         cp, size = _decode(data, i, end)
         kind = table[cp]
+        if cp == SOFT_HYPHEN and i > start:
+            i += size
+            continue
+        quote = cp in (0x2019, 0xFF07) and i > start and not free
+        if quote and _goes_on(data, i + size, end, table):
+            i += size
+            continue
         if kind < WORDLIKE:
             break
         if i > start and kind != WORDLIKE and (free or kind == SPACE_FREE):
             break
+        if FULL_WIDTH < cp <= FULL_WIDTH + 0x7E:  # as the ASCII character, in lower case
+            b = np.uint64(cp - FULL_WIDTH)
+            if np.uint64(0x41) <= b <= np.uint64(0x5A):
+                b += np.uint64(32)
+            h = (h ^ b) * np.uint64(0x100000001B3)
+            i += size
+            continue
         for t in range(i, i + size):
             h = (h ^ np.uint64(data[t])) * np.uint64(0x100000001B3)
         i += size

@@ -11,11 +11,13 @@ tokens. An item is found in a text when, within a stretch of twice its length, b
 for word, and so must one that mostly consists of what many items hold. So an item of nine words is
 found, a long one also with changes, and an instruction or passage that items share flags none of
 them. IDF-weighted scores with a threshold by length are the idea of `decon` (Olmo 3, 2025); the two
-conditions and their exactness (whole numbers throughout) are ours. Case and marks do not count.
+conditions and their exactness (whole numbers throughout) are ours. Case and marks do not count,
+nor do soft hyphens, apostrophes inside words and the width of letters.
 
 Every occurrence is cut, and then what the cuts join, until nothing is found.
 
-What it cannot see: paraphrase, translation, and items shorter than `min_words`.
+What it cannot see: paraphrase, translation, HTML entities, words broken at a line's end, and
+items shorter than `min_words`.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class Decontaminate:
     share: float = 0.4
 
     name: ClassVar[str] = "decontaminate"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 

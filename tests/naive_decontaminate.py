@@ -15,13 +15,21 @@ def tokens(text: str, table) -> list[tuple[str, int, int, bool]]:
     found: list[tuple[str, int, int, bool]] = []
     at = 0
     open_ = False
-    for char in text:
+    for place, char in enumerate(text):
         size = len(char.encode())
         kind = int(table[ord(char)])
+        after = int(table[ord(text[place + 1])]) if place + 1 < len(text) else 0
+        inside = char in "'\u2019\uff07" and after >= CLASSES_ABOVE and after != UNSPACED
+        if open_ and (char == "\xad" or (inside and not found[-1][3])):
+            token, start, _, free = found[-1]
+            found[-1] = (token, start, at + size, free)
+            at += size
+            continue
         if kind < CLASSES_ABOVE:
             open_ = False
         else:
-            low = char.lower() if char.isascii() else char
+            narrow = chr(ord(char) - 0xFEE0) if 0xFF00 < ord(char) < 0xFF5F else char
+            low = narrow.lower() if narrow.isascii() else char
             joins = open_ and (kind == MARK or not (found[-1][3] or kind == UNSPACED))
             if joins:
                 token, start, _, free = found[-1]

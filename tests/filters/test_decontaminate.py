@@ -136,6 +136,21 @@ def test_scripts_without_spaces_count_two_characters_a_word(write):
     assert not found(stage, "今天的天气很好，我们去公园散步吧，一共有三十只羊。")
 
 
+@pytest.mark.parametrize("size", [9, 20])
+def test_ways_to_write_a_word_are_one(write, size):
+    item = sentence(1, size - 2) + " doesn't Zoë's"
+    stage = Decontaminate(files=write([item]))
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in item)
+    ways = [
+        wide,
+        item.replace("'", "\u2019"),
+        item.replace("'", ""),
+        " ".join(f"{word[:1]}\xad{word[1:]}" for word in item.split()),
+    ]
+    texts = [f"{sentence(5, 40)} {way} {sentence(6, 40)}" for way in ways]
+    assert checked_measure(stage, batch_of(texts)).scores["items"].tolist() == [1] * len(ways)
+
+
 def test_passage_is_cut_and_the_rest_stays(write):
     one, two = sentence(1, 12), sentence(2, 12)
     stage = Decontaminate(files=write([one, two]), policy="cut")
@@ -225,7 +240,9 @@ def test_large_text_of_items_alone_takes_linear_time(write):
     assert seconds(800) < 10 * seconds(200) + 0.05
 
 
-FEW = ("alpha", "beta", "gamma", "Delta", "é", "42", "字", "ไ", "e\u0301", "x_y", "-")
+FEW = ("alpha", "beta", "gamma", "Delta", "é", "42", "字", "ไ", "e\u0301", "x_y", "-", "\xad")
+FEW += ("al\xadpha", "\xad字\xad", "d'é", "al'pha'", "'42\u2019\xad字", "gam\u2019\u0301")
+FEW += ("Ｄｅｌｔａ＇", "＇ｂeta")
 few_words = st.lists(st.sampled_from(FEW), max_size=40).map(" ".join)
 
 
