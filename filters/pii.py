@@ -10,7 +10,7 @@
 - phone: `+` and 8 to 15 digits; North American `(ddd) ddd-dddd`, `ddd-ddd-dddd` and with dots; any
   6 to 15 digits after a word like "Tel.". Up to three of ` .-/()` between groups; after 10 digits
   it goes on across a lone dash only. Not: other national forms without such a word.
-- iban: of 79 countries by length, check digits right (mod 97, ISO 13616).
+- iban: of 83 countries by length, check digits right (mod 97, ISO 13616).
 - card: 13 to 19 digits, or 4-4-4-4 or 4-6-5, of an issuer's range and length, Luhn's digit right.
 - key: by form: AWS, GitHub, GitLab, Slack, Google, Stripe, OpenAI, OpenRouter, Anthropic, Hugging
   Face, npm, PyPI, Docker, DigitalOcean, Shopify, SendGrid, JSON web tokens; with a digit; not those
@@ -51,11 +51,15 @@ HOSTS += " .example.org @example.net .example.net"
 PICTURES = ".png .jpg .jpeg .gif .webp .svg .bmp .ico .avif"
 VERSIONS = (
     "version ", "version: ", "release ", "firmware ", "build ", "ver. ", " v. ", "section ",
+    "version=", "version='", 'version="', "version>", "version': '", 'version": "', "==",
+    "table ", "figure ", "fig. ", "clause ", "article ", "chapter ", "§ ", "§", "§\u00a0",
+    " ec ", "(ec ", "\nec ", "enzyme ec ", "ec number ",
 )  # fmt: skip
 LABELS = (
     "tel telephone telefon telefono teléfono telefone téléphone tél phone ph mobile mob "
     "fax telefax whatsapp handy mobil hotline phone|number telephone|number telefonnummer "
-    "тел телефон 电话 電話 전화"
+    "phone|no telephone|no tel|no mobile|no mobile|number fax|no "
+    "тел телефон 电话 電話 手机 전화"
 )
 NAMES = (
     "password passwd passwort pwd secret token api_key apikey api-key access_key access-key "
@@ -66,11 +70,11 @@ TAILS = "_prod _production _dev _development _test _testing _stage _staging _liv
 SCHEMES = "bearer| basic| token|"
 # ISO 13616 registry: country and length
 IBANS = (
-    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 "
-    "DO28 EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 "
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 "
+    "DK18 DO28 EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 "
     "IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 "
-    "MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SD18 SE24 SI19 "
-    "SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
+    "MR27 MT31 MU30 NI28 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SD18 SE24 SI19 "
+    "SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
 )
 # Prefix, least and most bytes after it, letters (of `_SETS`), dots among them
 FORMS = (
@@ -96,7 +100,8 @@ _UPPER, _LOWER, _DIGIT = (np.arange(*map(ord, pair)) for pair in ("A[", "a{", "0
 
 def _words(values: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Lower-case words, one after another, and int64[n + 1] bounds; the longest first."""
-    raw = [v.replace("|", " ").lower().encode() for v in values]
+    given = [v.replace("|", " ") for v in values]
+    raw = list({w.encode().lower() for v in given for w in (v, v.upper(), v.title())})
     raw.sort(key=lambda word: (-len(word), word))
     bounds = np.zeros(len(raw) + 1, np.int64)
     np.cumsum([len(r) for r in raw], out=bounds[1:])

@@ -165,7 +165,8 @@ def phone(w: bytes, i: int, pii):
         return None
     gap = len(re.search(rb"[ .:(\t]*\Z", w[:i]).group())
     head = w[: i - min(gap, 4)]
-    labels = [label.replace("|", " ").encode() for label in pii.LABELS.split()]
+    given = [label.replace("|", " ") for label in pii.LABELS.split()]
+    labels = [w.encode().lower() for v in given for w in (v, v.upper(), v.title())]
     fits = [label for label in labels if head.lower().endswith(label)]
     if not fits:
         return None
