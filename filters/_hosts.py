@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 # RE2, over a whole column: the authority of a URL with or without its scheme, without its user.
-_AUTHORITY = r"^\s*(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]{2,})?(?:[^/?#\\]*@)?(?P<host>[^/?#\\\s]*)"
+_SCHEME = r"(?:(?i:https?:)[/\\]*|(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]{2,})?"
+_AUTHORITY = rf"^\s*{_SCHEME}(?:[^/?#\\]*@)?(?P<host>[^/?#\\\s]*)"
 
 
 @lru_cache(maxsize=1 << 16)

@@ -61,10 +61,19 @@ class Lists:
 
 def _split(url: str) -> tuple[str, str]:
     """Host without `www.`, and path with query, percent codes undone; ("", "") without a path."""
-    rest = re.sub(r"^\s*(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]{2,}", "", url)
-    authority, _, path = rest.partition("/")
-    host = host_of(re.split(r"[?#\\\s]", authority)[0]).removeprefix("www.")
-    path = unquote(path.partition("#")[0])[:2000].rstrip("/")
+    url = re.sub(r"[\t\r\n]", "", url).strip()  # as browsers do (WHATWG), dots of folders too
+    rest = re.sub(r"^(?:(?i:https?:)[/\\]*|(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]{2,})", "", url)
+    authority = re.split(r"[/?#\\\s]", rest)[0]
+    path = re.sub(r"^[/\\]", "", rest[len(authority) :])
+    host = host_of(authority).removeprefix("www.")
+    path, mark, query = unquote(path.partition("#")[0])[:2000].partition("?")
+    folders: list[str] = []
+    for part in path.replace("\\", "/").split("/"):
+        if part == "..":
+            folders = folders[:-1]
+        elif part != ".":
+            folders.append(part)
+    path = ("/".join(folders) + mark + query).rstrip("/")
     return (host, path) if host and path else ("", "")
 
 

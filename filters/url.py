@@ -48,7 +48,7 @@ class Url:
     need_url: bool = False  # drop documents without a URL
 
     name: ClassVar[str] = "url"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = (
         "keep",
         "no_url",

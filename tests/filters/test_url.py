@@ -17,7 +17,8 @@ from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import measure_fingerprint
 from gristmill.documents.stage import checked_measure, checked_verdict
 from gristmill.filters import Url
-from gristmill.filters._hosts import host_of, key_of, parents
+from gristmill.filters._hosts import host_of, hosts, key_of, parents
+from gristmill.filters._lists import url_keys
 
 
 def batch_of(*urls, hosts=None) -> pa.RecordBatch:
@@ -228,3 +229,19 @@ def test_host_of_any_text_is_stable(text):
 @given(st.lists(st.one_of(st.none(), st.text(max_size=40)), max_size=8))
 def test_url_any_text_as_address_is_measured(urls):
     checked_measure(Url(), batch_of(*urls))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://site.org/./bad/",
+        "http://site.org/x/../bad/a",
+        "http://site.org/bad\n",
+        "http:/site.org/bad",
+        "HTTPS:site.org/bad",
+        "http://site.org\\bad\\a",
+    ],
+)
+def test_url_keys_as_browsers_read_it(url):
+    assert "site.org/bad" in url_keys(url)
+    assert hosts(pa.record_batch({"url": pa.array([url])}))[1] == ["site.org"]
