@@ -21,7 +21,7 @@
   `token`, `api_key` ..., a tail (`_prod`) or type (`: str`) after it or not; or 20 of
   `A-Za-z0-9+/=_-` without; of 3.5 bits of entropy a byte or more, 3 where all are hex digits. Not:
   names and words with numbers, where digits meet letters less than three times and the kind of
-  character changes at less than half of the bytes (2% of random keys of 20 look so); addresses.
+  character changes at less than half of the bytes; addresses.
 
 Characters are never cut: all that is masked is ASCII. A masked text has nothing left to mask. Which
 personal data a text may hold beyond these (names, addresses of streets) is not looked for.
