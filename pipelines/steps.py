@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..documents.fingerprint import canonical, digest
+from .worker import peak_bytes
 
 if TYPE_CHECKING:
     from .run import Run
@@ -102,7 +102,7 @@ class Facts:
             "bytes": self.bytes,
             "text_bytes_read": self.text_bytes,
             "stages": {k: [round(s, 6), int(b)] for k, (s, b) in self.stages.items()},
-            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "peak_rss_bytes": peak_bytes(),
             "host": platform.node(),
             "pid": os.getpid(),
         }
