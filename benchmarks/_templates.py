@@ -21,7 +21,9 @@ import pyarrow as pa
 from gristmill.documents.edits import apply_edits
 from gristmill.documents.identity import shard_hash
 from gristmill.documents.stage import checked_measure
+from gristmill.filters.templates import Templates
 
+STAGE = Templates()  # as it ships
 WORD = re.compile(r"\w+")
 MONTHS = ("January", "March", "April", "May", "June", "August", "October", "December")
 
@@ -235,6 +237,15 @@ def batch_of(pages):
 def page_of(table):
     """The page number of each decision."""
     return np.array([int.from_bytes(i, "big") for i in table.column("id").to_pylist()], np.int64)
+
+
+def marked(table, size):
+    """bool[pages]: template pages, exemplars included; bool[pages]: removed."""
+    page = page_of(table)
+    is_template, gone = np.zeros(size, bool), np.zeros(size, bool)
+    gone[page] = table.column("code").to_numpy() != 0
+    is_template[page] = gone[page] | table.column("exemplar").to_numpy(zero_copy_only=False)
+    return is_template, gone
 
 
 def cut(stage, pages, table):
