@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 import _templates as inject
+from _texts import rows_of
 
 MOST = 3000  # pages of a kind
 MODULES = [
@@ -149,7 +150,7 @@ def api_pages():
 
 
 def encyclopaedia(data):
-    rows = inject.read_jsonl(data / "c-encyclopedia-enwiki" / "develop.jsonl.gz")
+    rows = rows_of(data / "c-encyclopedia-enwiki" / "develop.jsonl.gz")
     return [(r["text"], r["title"]) for r in rows]
 
 
@@ -160,28 +161,28 @@ def species(data):
 
 
 def statutes(data):
-    for row in inject.read_jsonl(data / "h-long-gesetze-de" / "laws.jsonl.gz"):
+    for row in rows_of(data / "h-long-gesetze-de" / "laws.jsonl.gz"):
         for part in re.split(r"\n(?=#+ §)", row["text"])[1:]:
             yield part.strip()
 
 
 def forum(data):
-    for row in inject.read_jsonl(data / "b-html-wcxb" / "dev.jsonl.gz"):
+    for row in rows_of(data / "b-html-wcxb" / "dev.jsonl.gz"):
         if row["page_type"] == "forum":
             yield row["gold_text"]
-    for row in inject.read_jsonl(data / "e-issues-swebench-lite" / "problem_statements.jsonl.gz"):
+    for row in rows_of(data / "e-issues-swebench-lite" / "problem_statements.jsonl.gz"):
         yield row["problem_statement"]
     yield from register(data, {"ID"})
 
 
 def register(data, labels):
     for path in sorted((data / "c-register-web").glob("*.gz")):
-        for row in inject.read_jsonl(path):
+        for row in rows_of(path):
             if labels & set(re.findall(r"\w+", str(row["labels"]))):
                 yield row["text"].strip()
 
 
 def textbooks(data):
     for path in sorted((data / "c-textbooks-openstax").glob("*.gz")):
-        for row in inject.read_jsonl(path):
+        for row in rows_of(path):
             yield f"{row['title']}\n{row['text']}"

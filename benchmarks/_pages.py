@@ -15,7 +15,7 @@ import _negatives as hard
 import _templates as inject
 import numpy as np
 from _templates import STAGE, marked
-from _texts import DATA, ROOT
+from _texts import DATA, ROOT, rows_of
 
 from gristmill.filters.templates import Templates
 
@@ -27,9 +27,9 @@ def siblings():
     """
     from resiliparse.extract.html2text import extract_plain_text
 
-    rows = inject.read_jsonl(DATA / "b-html-wcxb" / "dev.jsonl.gz")
+    rows = rows_of(DATA / "b-html-wcxb" / "dev.jsonl.gz")
     rows = [r for r in rows if r.get("html") and r["gold_text"].strip()]
-    articles = inject.read_jsonl(DATA / "c-encyclopedia-enwiki" / "develop.jsonl.gz")
+    articles = list(rows_of(DATA / "c-encyclopedia-enwiki" / "develop.jsonl.gz"))
     pages, firsts, chrome_of = [], [], {}
     for number, row in enumerate(rows):
         text = extract_plain_text(row["html"], main_content=False, alt_texts=False)
@@ -146,9 +146,8 @@ def _helsingborg():
     from gristmill.documents.records import Draft, Locator, Record
     from gristmill.pipelines.convert.main_text import MainText
 
-    rows = inject.read_jsonl(DATA / "b-html-templated-helsingborg" / "develop.jsonl.gz")
     pages = []
-    for row in rows:
+    for row in rows_of(DATA / "b-html-templated-helsingborg" / "develop.jsonl.gz"):
         raw = row["html"].encode() if "html" in row else base64.b64decode(row["html_b64"])
         record = Record(locator=Locator("x", 0), body=raw, charset="utf-8", url=row["url"])
         drafts = [d for d in MainText()(iter([record])) if isinstance(d, Draft)]
@@ -193,10 +192,9 @@ def sets():
         ("encyclopaedia, one host", "c-encyclopedia-enwiki/develop.jsonl.gz", "wiki.example"),
         ("encyclopaedia, a host each", "c-encyclopedia-enwiki/develop.jsonl.gz", None),
     ):
-        rows = inject.read_jsonl(DATA / path)
         pages = [
             inject.Page(r["text"], f"https://{host or i}/{i}", host or f"h{i}.example")
-            for i, r in enumerate(rows)
+            for i, r in enumerate(rows_of(DATA / path))
         ]
         table = inject.run_stage(STAGE, pages)
         found, gone = marked(table, len(pages))
@@ -230,7 +228,7 @@ def labels():
     with (DATA / "labels" / "web_pages.csv").open() as file:
         judged = {r["id"]: r for r in csv.DictReader(file)}
     pages, marks_ = [], []
-    for row in inject.read_jsonl(DATA / "labels" / "web_pages.jsonl.zst"):
+    for row in rows_of(DATA / "labels" / "web_pages.jsonl.zst"):
         label = judged[row["id"]]
         pages.append(
             inject.Page(row["text"], f"https://{label['site']}/{row['id']}", label["site"])

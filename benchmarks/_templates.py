@@ -9,7 +9,6 @@ prose is a template page; all other pages are not.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections import Counter
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from _texts import rows_of
 
 from gristmill.documents.edits import apply_edits
 from gristmill.documents.identity import shard_hash
@@ -26,14 +26,6 @@ from gristmill.filters.templates import Templates
 STAGE = Templates()  # as it ships
 WORD = re.compile(r"\w+")
 MONTHS = ("January", "March", "April", "May", "June", "August", "October", "December")
-
-
-def read_jsonl(path):
-    """The rows of a packed JSONL file."""
-    with pa.input_stream(
-        str(path), compression="zstd" if path.suffix == ".zst" else "gzip"
-    ) as file:
-        return [json.loads(line) for line in file.read().splitlines()]
 
 
 @dataclass
@@ -56,8 +48,8 @@ class Material:
 
     def __init__(self, data, seed):
         self.draw = random.Random(seed)
-        articles = read_jsonl(data / "c-encyclopedia-enwiki" / "develop.jsonl.gz")
-        web = read_jsonl(data / "labels" / "web_pages.jsonl.zst")
+        articles = list(rows_of(data / "c-encyclopedia-enwiki" / "develop.jsonl.gz"))
+        web = list(rows_of(data / "labels" / "web_pages.jsonl.zst"))
         self.draw.shuffle(articles)
         self.draw.shuffle(web)
         # A page that serves as a template is no background, and an article gives one page prose.

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
-from _templates import read_jsonl
+from _texts import rows_of
 
 from gristmill.filters.templates.words import FILE, bits_of
 
@@ -32,20 +32,20 @@ def most_common(texts, most, least):
     return [word for word, n in order[:most] if n >= least]
 
 
-def rows_of(data, name):
+def documents(data, name):
     """Documents of all files of a set."""
     for path in sorted((data / name).glob("*.gz")):
-        yield from read_jsonl(path)
+        yield from rows_of(path)
 
 
 def main(data, out=FILE):
     """Count, and write the positions of the bits."""
     found = set(
-        most_common((r["text"] for name in REFERENCE for r in rows_of(data, name)), 8000, 8)
+        most_common((r["text"] for name in REFERENCE for r in documents(data, name)), 8000, 8)
     )
     print(f"English reference texts: {len(found):,} words")
     pages = defaultdict(list)
-    for row in rows_of(data, WEB):
+    for row in documents(data, WEB):
         pages[row.get("lang", "?")].append(row["text"])
     for language, texts in sorted(pages.items()):
         words = most_common(texts, 3000, 3)

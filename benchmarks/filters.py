@@ -13,26 +13,20 @@ times are CPU time, ours the best of five.
 from __future__ import annotations
 
 import argparse
-import gzip
-import io
 import json
-import os
 import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import zstandard
+from _texts import DATA, batch_of, best, rows_of, texts
 from peers.venv import UnavailableError, peer
 
 from gristmill.documents.edits import apply_edits
 from gristmill.filters import C4, FineWebQuality, GopherQuality, GopherRepetition, Language
 
-ROOT = Path(__file__).resolve().parent.parent
 TOGETHER = (GopherRepetition(), GopherQuality(), C4(), FineWebQuality())
 AS_DATATROVE = (
     GopherRepetition(as_datatrove=True),
@@ -81,71 +75,19 @@ THEIRS = {
 }
 
 
-def data() -> Path:
-    """Where the real texts are."""
-    return Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
-
-
-def rows_of(path: Path) -> Iterator[dict[str, object]]:
-    """Rows of JSON lines in zstd or gzip; planted damage is passed over."""
-    with path.open("rb") as file:
-        if path.suffix == ".zst":
-            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        else:
-            stream = gzip.GzipFile(fileobj=file)
-        for line in io.TextIOWrapper(stream, "utf-8", errors="replace"):
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict):
-                yield row
-
-
-def pages() -> tuple[str, list[str]]:
-    """Name of a set of English texts, and its texts."""
-    path = data() / "labels" / "web_pages.jsonl.zst"
-    if path.exists():
-        return "labelled web pages", [str(row["text"]) for row in rows_of(path)]
-    found = [
-        str(row.get("text", "")).encode("utf-8", "replace").decode()
-        for path in sorted((ROOT / "sample_data").rglob("*.jsonl.zst"))
-        for row in rows_of(path)
-    ]
-    if not found:
-        sys.exit("no texts: set GRISTMILL_DATA, or make sample_data (make demo)")
-    return "sample_data", found
-
-
 def documents() -> Iterator[tuple[str, str]]:
     """Real web texts of 24 languages, and the language of each."""
-    for row in rows_of(data() / "labels" / "web_pages.jsonl.zst"):
+    for row in rows_of(DATA / "labels" / "web_pages.jsonl.zst"):
         yield str(row["text"]), "eng_Latn"
-    for path in sorted((data() / "c-register-web").glob("*.jsonl.gz")):
+    for path in sorted((DATA / "c-register-web").glob("*.jsonl.gz")):
         for row in rows_of(path):
             yield str(row["text"]), SCRIPTS[str(row["lang"])]
-    for row in rows_of(data() / "c-line-noise-turku" / "lines.jsonl.gz"):
+    for row in rows_of(DATA / "c-line-noise-turku" / "lines.jsonl.gz"):
         yield "\n".join(row["text"]), SCRIPTS[str(row["lang"])]  # type: ignore[arg-type]
-    for row in rows_of(data() / "f-multilingual-hplt" / "human_labelled.jsonl.gz"):
+    for row in rows_of(DATA / "f-multilingual-hplt" / "human_labelled.jsonl.gz"):
         language = str(row["lang_claimed"])
         if language != "gla_Latn":  # datatrove's tokeniser of Gaelic is a download
             yield str(row["text"]), SCRIPTS.get(language, language)
-
-
-def batch_of(values: list[str]) -> pa.RecordBatch:
-    """One batch with these texts."""
-    return pa.record_batch({"text": pa.array(values, pa.large_string())})
-
-
-def best(run: Callable[[], object], times: int = 5) -> float:
-    """Least CPU seconds of `times` runs, after one that compiles."""
-    run()
-    seconds = []
-    for _ in range(times):
-        start = time.process_time()
-        run()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def ask(cache: Path, what: str, rows: list[tuple[str, str]]) -> dict[str, dict[str, object]] | None:
@@ -171,7 +113,7 @@ def ask(cache: Path, what: str, rows: list[tuple[str, str]]) -> dict[str, dict[s
 
 def speed(cache: Path, every: int) -> None:
     """MB/s and kept share of each stage on the same documents, theirs beside ours."""
-    name, values = pages()
+    name, values = texts()
     values = values[::every]
     batch = batch_of(values)
     mb = sum(len(v.encode()) for v in values) / 1e6

@@ -12,28 +12,22 @@ HumanEval and MBPP. MB are 10^6 bytes of UTF-8; times are CPU time, the best of 
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import os
 import random
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import zstandard
+from _texts import DATA, batch_of, best, rows_of
 
 from gristmill.filters import PII, Decontaminate, Rights, Url
 from gristmill.filters._items import load_index
 from gristmill.filters.pii import KINDS
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
 SETS = {
     "web pages": "labels/web_pages.jsonl.zst",
     "mails": "c-spam-spamassassin/develop.jsonl.gz",
@@ -50,42 +44,16 @@ LENGTHS = ((8, 8), (9, 9), (10, 12), (13, 20), (21, 35), (36, 60), (61, 120), (1
 EACH = 200  # items planted of a length, at most
 
 
-def lines(path: Path) -> Iterator[dict[str, object]]:
-    """Objects of a JSONL file, `.gz` or `.zst`."""
-    with path.open("rb") as file:
-        if path.suffix == ".zst":
-            stream = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), "utf-8")
-        else:
-            stream = io.TextIOWrapper(gzip.GzipFile(fileobj=file), "utf-8")
-        yield from map(json.loads, stream)
-
-
 def texts(path: Path) -> list[str]:
     """Texts of a file, or of all files of a folder."""
     files = sorted(path.glob("*.jsonl.*")) if path.is_dir() else [path]
-    found = [item for file in files for item in lines(file)]
+    found = [item for file in files for item in rows_of(file)]
     return [str(i.get("text") or i.get("content") or json.dumps(i)) for i in found]
-
-
-def batch_of(values: list[str]) -> pa.RecordBatch:
-    """One batch with these texts."""
-    return pa.record_batch({"text": pa.array(values, pa.large_string())})
 
 
 def megabytes(values: list[str]) -> float:
     """10^6 bytes of UTF-8."""
     return sum(len(v.encode()) for v in values) / 1e6
-
-
-def best(run: Callable[[], object]) -> float:
-    """Least CPU seconds of three runs, after one that compiles."""
-    run()
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        run()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def speed() -> None:
@@ -103,8 +71,8 @@ def speed() -> None:
         values = texts(DATA / path)
         batch = batch_of(values)
         mb = megabytes(values)
-        masks = best(lambda b=batch: PII().measure(b))
-        items = best(lambda b=batch: stage.measure(b))
+        masks = best(lambda b=batch: PII().measure(b), 3)
+        items = best(lambda b=batch: stage.measure(b), 3)
         theirs = datatrove(values)
         other = f"{theirs:10.2f}" if theirs else f"{'-':>10}"
         print(f"{name:<16} {mb:6.1f} {mb / masks:8.0f} {other} {mb / items:14.0f}")
@@ -119,7 +87,7 @@ def datatrove(values: list[str]) -> float:
         return 0
     formatter = PIIFormatter()
     some = values[:300]
-    return megabytes(some) / best(lambda: [formatter.format(v) for v in some])
+    return megabytes(some) / best(lambda: [formatter.format(v) for v in some], 3)
 
 
 def addresses(hosts: int = 1_000_000, rows: int = 200_000) -> None:
@@ -152,7 +120,7 @@ def addresses(hosts: int = 1_000_000, rows: int = 200_000) -> None:
             ("rights", Rights()),
         ):
             stage.verdict(stage.measure(batch).scores)
-            seconds = best(lambda s=stage: s.verdict(s.measure(batch).scores))
+            seconds = best(lambda s=stage: s.verdict(s.measure(batch).scores), 3)
             print(f"{name:<16} {rows / seconds:12,.0f} documents/s")
 
 

@@ -14,16 +14,13 @@ a set that all tools know, whatever they answer. MB are 10^6 bytes; CPU time, th
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from _texts import DATA, best, texts
+from _texts import DATA, batch_of, best, rows_of, texts
 
 from gristmill.filters import Language
 from gristmill.filters._lid import codes, known_codes, read_model
@@ -47,15 +44,10 @@ def plain(code: str) -> str:
     return MEMBERS.get(found[:3], found[:3])
 
 
-def lines(name: str) -> list[dict[str, Any]]:
-    with gzip.open(DATA / name, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def sets() -> dict[str, list[tuple[str, str]]]:
     """(language, text) of each set."""
     by = defaultdict(list)
-    for row in lines("f-multilingual-lingua/sentences.jsonl.gz"):
+    for row in rows_of(DATA / "f-multilingual-lingua/sentences.jsonl.gz"):
         by[row["lang"]].append(row["text"])
     single = [(plain(k), t) for k, each in sorted(by.items()) for t in each[:100]]
     passages = [
@@ -65,12 +57,12 @@ def sets() -> dict[str, list[tuple[str, str]]]:
     ]
     people = [
         (plain(row["lang_claimed"]), row["text"])
-        for row in lines("f-multilingual-hplt/human_labelled.jsonl.gz")
+        for row in rows_of(DATA / "f-multilingual-hplt/human_labelled.jsonl.gz")
         if row["lang_correct"] and not row["unnatural"]
     ]
     rights = [
         (plain(row["lang"]), row["text"][at : at + 1000])
-        for row in lines("f-multilingual-udhr/udhr.jsonl.gz")
+        for row in rows_of(DATA / "f-multilingual-udhr/udhr.jsonl.gz")
         for at in range(0, 8000, 2000)
         if row["text"][at : at + 1000].strip()
     ]
@@ -79,7 +71,7 @@ def sets() -> dict[str, list[tuple[str, str]]]:
 
 def ours(stage: Language) -> Callable[[list[str]], list[str]]:
     def ask(values: list[str]) -> list[str]:
-        batch = pa.record_batch({"text": pa.array(values, pa.large_string())})
+        batch = batch_of(values)
         return [c.decode() for c in stage.measure(batch).scores["language"].tolist()]
 
     return ask

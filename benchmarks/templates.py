@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import _templates as inject
 from _pages import labels, marks, negatives, sets, siblings
 from _templates import STAGE, marked
-from _texts import DATA, best
+from _texts import DATA, best, rows_of
 
 from gristmill.dedup import NearDuplicates
 from gristmill.filters.templates import LineRules
@@ -152,9 +152,8 @@ def _left(pages):
 
 def rules():
     """`line_rules` on lines that people labelled clean or noise (a label a line, by language)."""
-    rows = inject.read_jsonl(DATA / "c-line-noise-turku" / "lines.jsonl.gz")
     sums = defaultdict(lambda: np.zeros(2, np.int64))
-    for row in rows:
+    for row in rows_of(DATA / "c-line-noise-turku" / "lines.jsonl.gz"):
         lines = [x.replace("\n", " ").strip() for x in row["text"]]
         marks_ = [int(x) for x in row["labels"]]
         batch = pa.record_batch({"text": pa.array(["\n".join(lines)], pa.large_string())})
