@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -125,18 +126,19 @@ def addresses(hosts: int = 1_000_000, rows: int = 200_000) -> None:
 
 
 def recall() -> None:
-    """Each item in a real page: whole; in capitals without marks; one word in 15 changed."""
+    """Each item in a real page, in each of `FORMS`; `named`: whole, and the evidence names it."""
     stage = Decontaminate(files=DATA / "g-benchmarks")
     limits = (stage.ngram, stage.min_words, stage.full_to)
     index = load_index(stage.files, (), limits, f"{stage.name}.files")
     pages = [t for t in texts(DATA / SETS["web pages"]) if 3_000 < len(t) < 30_000]
     draw = random.Random(1)
-    print(f"{'words':>9} {'items':>6} {'whole':>7} {'capitals':>9} {'changed':>8} {'named':>7}")
+    names = (*(form.__name__ for form in FORMS), "named")
+    print(f"{'words':>9} {'items':>6}", *(f"{name:>9}" for name in names))
     for low, high in LENGTHS:
         which = np.flatnonzero((index.words >= low) & (index.words <= high)).tolist()
         which = draw.sample(which, min(EACH, len(which)))
         told = defaultdict(int)
-        for form in (whole, capitals, changed):
+        for form in FORMS:
             planted = []
             for at in which:
                 page = draw.choice(pages)
@@ -148,13 +150,10 @@ def recall() -> None:
                 told[form.__name__] += row in notes
                 item = index.items[at]
                 if form is whole and row in notes:
-                    names = [(i["file"], i["item"]) for i in json.loads(notes[row])["items"]]
-                    told["named"] += (item.file, item.name) in names
-        share = {key: value / max(1, len(which)) for key, value in told.items()}
-        print(
-            f"{low:>4}-{high:<4} {len(which):6} {share['whole']:7.1%} {share['capitals']:9.1%} "
-            f"{share['changed']:8.1%} {share['named']:7.1%}"
-        )
+                    found = [(i["file"], i["item"]) for i in json.loads(notes[row])["items"]]
+                    told["named"] += (item.file, item.name) in found
+        shares = (told[name] / max(1, len(which)) for name in names)
+        print(f"{low:>4}-{high:<4} {len(which):6}", *(f"{share:9.1%}" for share in shares))
 
 
 def whole(text: str) -> str:
@@ -170,6 +169,24 @@ def capitals(text: str) -> str:
 def changed(text: str) -> str:
     """Every fifteenth word is another."""
     return " ".join("other" if i % 15 == 7 else w for i, w in enumerate(text.split()))
+
+
+def joined(text: str) -> str:
+    """In capitals, marks gone, and apostrophes without a space in their place."""
+    return capitals(text.replace("'", "").replace("\u2019", ""))
+
+
+def hyphens(text: str) -> str:
+    """A soft hyphen after every third letter of a word that has three more."""
+    return re.sub(r"([^\W\d_]{3})(?=[^\W\d_]{3})", "\\1\u00ad", text)
+
+
+def wide(text: str) -> str:
+    """ASCII in full width."""
+    return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
+
+
+FORMS = (whole, capitals, joined, changed, hyphens, wide)
 
 
 def flags() -> None:
@@ -189,7 +206,7 @@ def flags() -> None:
 
 def masks() -> None:
     draw = random.Random(5)
-    for name, path in SETS.items():
+    for name, path in (SETS | MORE).items():
         values = texts(DATA / path)
         edits = PII().measure(batch_of(values)).edits
         for at, kind in enumerate(KINDS):

@@ -19,7 +19,6 @@ from numba.np.arrayobj import make_array
 
 OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-ENOUGH = 4  # stop words; to look up every word took a fifth of the kernel's time
 
 
 @njit(cache=True, nogil=True)

@@ -239,8 +239,8 @@ def judge(groups, hits, items, counts, out):
 
     `groups` int64[g + 1] bounds; `hits`: item int32, local int32 (the gram's number in its item),
     token, first and last byte int64; `items`: tokens int64, needed int64 (thousandths), weights and
-    own (flat, by `bases`), totals of both. `out` int64[g, 5]: least of the two shares in
-    thousandths where it is enough (else 0), own grams there, first and last byte, last token.
+    own (flat, by `bases`), totals of both. `out` int64[g, 4]: least of the two shares in
+    thousandths where it is enough (else 0), own grams there, first and last byte.
     """
     which, local, places, starts, stops = hits
     sizes, needed, bases, weights, own, total_weight, total_own = items
@@ -277,7 +277,7 @@ def judge(groups, hits, items, counts, out):
                 best = weight
                 share = min(mine * 1000 // total_own[k], weight * 1000 // total_weight[k])
                 out[g, 0], out[g, 1] = share, mine
-                out[g, 2], out[g, 3], out[g, 4] = starts[left], stops[right], places[right]
+                out[g, 2], out[g, 3] = starts[left], stops[right]
 
 
 @njit(cache=True, nogil=True)

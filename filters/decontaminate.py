@@ -16,8 +16,8 @@ nor do soft hyphens, apostrophes inside words and the width of letters.
 
 Every occurrence is cut, and then what the cuts join, until nothing is found.
 
-What it cannot see: paraphrase, translation, HTML entities, words broken at a line's end, and
-items shorter than `min_words`.
+What it cannot see: paraphrase, translation, HTML entities, words broken at a line's end, items
+shorter than `min_words`, and short ones with a space for an apostrophe (`don t`: two other words).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Decontaminate:
 def _find(
     view: TextView, index: Index, n: int, needed: np.ndarray, again: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 5].
+    """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 4].
 
     And what `stretches` said: int64[m, 3], of which of the k, first and last byte.
     """
@@ -201,7 +201,7 @@ def _find(
     hit, item, posting = hit[order], item[order], posting[order]
     change = np.flatnonzero((np.diff(rows[hit]) != 0) | (np.diff(item) != 0)) + 1
     groups = np.concatenate([[0], change, [len(hit)]]) if len(hit) else np.zeros(1, np.int64)
-    judged = np.zeros((len(groups) - 1, 5), np.int64)
+    judged = np.zeros((len(groups) - 1, 4), np.int64)
     told = (item, index.local[posting], places[hit], starts[hit], stops[hit])
     widest = int(np.diff(index.judged[0]).max(initial=1))
     bases, weights, own, *totals = index.judged

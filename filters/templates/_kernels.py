@@ -19,7 +19,6 @@ import numpy as np
 from numba import njit
 
 U = np.uint64
-GOLDEN = U(0x9E3779B97F4A7C15)
 BASE = U(0xA24BAED4963EE407)  # odd; bytes of a word, and words of a line, are digits in it
 SPREAD = U(0xD6E8FEB86659FD93)
 MASK = U(0x6D61736B656420B5)  # what stands for a run of masked words
