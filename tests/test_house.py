@@ -24,6 +24,13 @@ MAY = {
     "mixing": {"documents", "ledger"},
     "pipelines": {"documents", "ledger", "filters", "dedup", "mixing", ""},
 }
+# Helpers of kernels that do something else than those of the same name in other files.
+OTHERS = {
+    "filters/_kernels_pii.py": {"_at", "_digits"},
+    "filters/_kernels_secrets.py": {"_at", "_back", "_key", "_last"},
+    "filters/fasttext/_kernels.py": {"_at", "_load8", "_wide", "_is_space"},
+    "pipelines/convert/weed/_kernels.py": {"_key", "_slot"},
+}
 HEAVY = ("numpy", "pyarrow", "duckdb", "numba", "datatrove", "ray", "tokenizers", "resiliparse")
 
 
@@ -87,6 +94,24 @@ def test_house_command_line_imports_nothing_heavy():
     code = f"import sys, gristmill.cli; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_house_helpers_of_kernels_are_the_same_in_all_files():
+    """Numba's cache does not see edits in another file, so what several kernels use is copied."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    apart = []
+    for path in (p for folder in FLOORS for p in sources(folder) if p.stem.startswith("_kernels")):
+        name = path.relative_to(ROOT).as_posix()
+        for helper in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(helper, ast.FunctionDef) and helper.name.startswith("_"):
+                if helper.name in OTHERS.get(name, ()):
+                    apart.append((name, helper.name))
+                    continue
+                bodies = seen.setdefault(helper.name, {})
+                bodies.setdefault(ast.unparse(helper), []).append(name)
+    assert sorted(apart) == sorted((name, helper) for name in OTHERS for helper in OTHERS[name])
+    assert {name: list(b.values()) for name, b in seen.items() if len(b) > 1} == {}
+    assert sum(map(len, seen["_decode"].values())) > 1  # something is held
 
 
 def listed() -> list[str]:

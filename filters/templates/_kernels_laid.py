@@ -28,7 +28,7 @@ _SPACE[[9, 11, 12, 13, 32]] = 1
 
 @njit(cache=True, nogil=True, inline="always")
 def _fmix(x):
-    """Finaliser of MurmurHash3."""
+    """Finaliser of MurmurHash3: a bijection of 64 bits in which every bit moves every bit."""
     x ^= x >> U(33)
     x *= U(0xFF51AFD7ED558CCD)
     x ^= x >> U(33)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -148,21 +146,6 @@ def test_batch_slices_and_nulls_measured_row_by_row(stage, values, data) -> None
             assert np.array_equal(measured.edits.lengths[own], alone.edits.lengths)
             assert np.array_equal(measured.edits.reasons[own], alone.edits.reasons)
     assert stage.verdict(measured.scores).shape == (part.num_rows,)
-
-
-def functions_of(name: str) -> dict[str, str]:
-    found = ast.parse(Path(_scan.__file__).with_name(name).read_text("utf-8")).body
-    return {f.name: ast.unparse(f) for f in found if isinstance(f, ast.FunctionDef)}
-
-
-def test_kernels_helpers_of_the_rules_are_the_same_in_all_files() -> None:
-    """Numba's cache does not see edits in another file, so what walks masks stands in each."""
-    seen: dict[str, set[str]] = {}
-    for part in ("scan", "quality", "repeats", "c4", "tokens", "language"):
-        for name, body in functions_of(f"_kernels_{part}.py").items():
-            seen.setdefault(name, set()).add(body)
-    assert "_next" in seen
-    assert [name for name, bodies in seen.items() if len(bodies) > 1] == []
 
 
 def cut_by_kernel(text: str, citations: bool) -> list[str]:
