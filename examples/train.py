@@ -75,21 +75,18 @@ def train(plan: Path, tokens: Path, out: Path, *, vocabulary: int, width: int, w
     monitor = Monitor(loader.loader.feed.plan)
     saved_at, curve = out / "checkpoint.pt", out / "losses.csv"
     lines: list[str] = []
-    seen: list[tuple[torch.Tensor, torch.Tensor]] = []  # what the monitor has been told
     if saved_at.is_file():
         saved = torch.load(saved_at)
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         loader.load_state_dict(saved["feed"])
-        lines, seen = saved["lines"], saved["seen"]
-    for provenance, told in seen:
-        monitor.add({"provenance": provenance.numpy()}, told.numpy())
+        monitor.load_state_dict(saved["monitor"])
+        lines = saved["lines"]
     total = torch.zeros(())
     for batch in loader:
         each = losses_of(model, batch)
         each.mean().backward()
         total += each.sum().detach()
-        seen.append((batch["provenance"], each.detach()))
         monitor.add({"provenance": batch["provenance"].numpy()}, each.detach().numpy())
         if not batch["last"]:
             continue
@@ -103,7 +100,7 @@ def train(plan: Path, tokens: Path, out: Path, *, vocabulary: int, width: int, w
             "optimiser": optimiser.state_dict(),
             "feed": loader.state_dict(),
             "lines": lines,
-            "seen": seen,
+            "monitor": monitor.state_dict(),
         }
         torch.save(saved, out / "checkpoint.new")
         (out / "checkpoint.new").replace(saved_at)

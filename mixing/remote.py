@@ -1,6 +1,6 @@
 """Plans and token shards in an object store, read through a folder on the machine's own disk.
 
-A window of 4,096 tokens is 8 kB, a request of an object store costs tens of milliseconds: what is
+A window of 4,096 tokens is 8 kB, far less than a request to an object store is worth: what is
 fetched is the extent of 4 MiB under one checksum, once per machine, into a sparse file of the
 shard's size. Over an epoch a machine so fetches what it needs once, whatever the order; processes
 share the folder, and what one of them left half written fails its checksum and is fetched again.
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ..documents.errors import StopError, UsageError
 
-ATTEMPTS: Final = 4  # a store that fails for 7 s stops the feed; nothing is handed out
+ATTEMPTS: Final = 4  # 7 s of waiting between them, beside what the store's library waits itself
 SMALL: Final = ("index.json", "ends.npy", "ids.npy")
 
 

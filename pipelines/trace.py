@@ -88,9 +88,10 @@ def amend(
     from ..mixing.amend import amend as amend_plan
     from ..mixing.feed import REMOVED
     from ..mixing.plan import AMENDED
+    from .remove import read_lists
 
     opened = Plan.open(plan_folder(run, plan), verify=True)
-    ids = [] if remove is None else remove.read_text(encoding="utf-8").split()
+    ids = sorted(read_lists(remove, None, None).ids) if remove else []
     if (opened.folder / REMOVED).is_file():
         msg = f"{opened.folder}: documents were removed from it; it has tokens of its own"
         raise UsageError(f"{msg} and cannot be amended. Amend first, then `gristmill remove`")

@@ -14,23 +14,17 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils.data import Dataset, SequentialSampler
+from torch.utils.data import SequentialSampler
 
-from ..feed import TokenFeed
+from .torch import Items
 
 
-class FeedItems(Dataset[dict[str, Any]]):
+class FeedItems(Items):
     """`items[p]`: input_ids, labels, position_ids; labels are shifted back by one.
 
     The models of `transformers` shift labels themselves: label i stands beside token i there. A
     token that the feed gives no target for (the first of a document) stays without one.
     """
-
-    def __init__(self, feed: TokenFeed) -> None:
-        self.feed = feed
-
-    def __len__(self) -> int:
-        return len(self.feed)
 
     def __getitem__(self, position: int) -> dict[str, Any]:
         """The sample at `position`. The target of a window's last token is lost by the shift."""

@@ -11,19 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils.data import Dataset
 
-from ..feed import TokenFeed
+from .torch import Items
 
 
-class PlanDataset(Dataset[dict[str, Any]]):
+class PlanDataset(Items):
     """`dataset[p]`: tokens, labels, position_ids int64[S], loss_mask float32[S]."""
-
-    def __init__(self, feed: TokenFeed) -> None:
-        self.feed = feed
-
-    def __len__(self) -> int:
-        return len(self.feed)
 
     def __getitem__(self, position: int) -> dict[str, Any]:
         """The sample at `position`, boundaries as `cu_seqlens` where documents are masked."""

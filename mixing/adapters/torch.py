@@ -12,10 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from ...documents.errors import UsageError
+from ..feed import TokenFeed
 from ..loader import FeedLoader
+
+
+class Items(Dataset[dict[str, Any]]):
+    """A feed by position, for samplers that ask; what a sample looks like is the framework's."""
+
+    def __init__(self, feed: TokenFeed) -> None:
+        self.feed = feed
+
+    def __len__(self) -> int:
+        return len(self.feed)
 
 
 class FeedDataset(IterableDataset[dict[str, Any]]):

@@ -1,7 +1,7 @@
 """How many query-key pairs a plan's attention meets: what 6 N D leaves out.
 
 Attention costs by the pair: a document of n tokens that sees itself alone has n (n + 1) / 2 of
-them, so a window of 128 Ki tokens in one document costs as many as 32 windows of 4 Ki cost in 1024.
+them, so one window of 128 Ki tokens holds the tokens of 32 windows of 4 Ki, and the pairs of 1,024.
 Counted exactly, in integers, from the pieces of the plan and how often each window is read.
 """
 

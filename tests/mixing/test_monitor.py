@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,15 @@ def test_suspects_order_of_batches_does_not_matter(feed):
     for name in ("_positions", "_losses", "_norms"):
         getattr(two, name).reverse()
     assert one.suspects() == two.suspects()
+
+
+def test_state_goes_on_in_another_monitor(feed):
+    one = watched(feed, 3, bad=4, by=2.0, norms=True)
+    two = Monitor(feed.plan)
+    two.load_state_dict(json.loads(json.dumps(one.state_dict())))
+    assert one.suspects() == two.suspects() != []
+    two.load_state_dict(Monitor(feed.plan).state_dict())
+    assert two.suspects() == []
 
 
 def test_suspects_nothing_seen():
