@@ -89,6 +89,26 @@ def _save(path: Path, array: np.ndarray, dtype: str) -> dict:
     return {"size": len(raw), "crc32": zlib.crc32(raw)}
 
 
+def make_plan(
+    folder: Path,
+    mapping: dict | None = None,
+    documents: list[dict] | None = None,
+    shards: int = 2,
+) -> Path:
+    """The folder of a plan below `folder`, over token shards in `folder / "tokens"`."""
+    from gristmill.mixing import MixSpec, compile_plan
+
+    catalog, digests = make_corpus(folder / "tokens", documents or mixed_documents(), shards)
+    name = compile_plan(
+        catalog,
+        MixSpec.parse(mapping or THREE_STAGES),
+        tokens_digests=digests,
+        tokenizer_digest=TOKENIZER,
+        out=folder / "plans",
+    )
+    return folder / "plans" / name
+
+
 def mixed_documents(count: int = 120) -> list[dict]:
     """Web, code and a few long documents, deterministic."""
     out = []

@@ -10,11 +10,9 @@ import pytest
 from gristmill.documents.errors import UsageError
 from gristmill.mixing import (
     FeedLoader,
-    MixSpec,
     Plan,
     TokenFeed,
     carry_state,
-    compile_plan,
     steps_of_document,
     trace,
 )
@@ -28,19 +26,10 @@ FROM = 60
 @pytest.fixture(scope="module", name="world")
 def world_fixture(naive, tmp_path_factory):
     """(folder, plan): three stages; the last without document masks."""
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("amend")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
+    tools, folder = naive("naive_mixing"), tmp_path_factory.mktemp("amend")
     mapping = json.loads(json.dumps(tools.THREE_STAGES))
     mapping["stages"][-1]["mask"] = "none"
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(mapping),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder / "plans",
-    )
-    return folder, Plan.open(folder / "plans" / name)
+    return folder, Plan.open(tools.make_plan(folder, mapping))
 
 
 def amended(world, plan=None, **asked):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from gristmill.mixing import FeedLoader, MixSpec, TokenFeed, compile_plan
+from gristmill.mixing import FeedLoader, TokenFeed
 from gristmill.mixing.monitor import Monitor, running_median
 
 SHARDS = 12
@@ -13,10 +13,8 @@ SHARDS = 12
 
 @pytest.fixture(scope="module", name="feed")
 def feed_fixture(naive, tmp_path_factory):
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("monitor")
+    tools, folder = naive("naive_mixing"), tmp_path_factory.mktemp("monitor")
     documents = [d | {"tokens": 20 + d["tokens"] % 60} for d in tools.mixed_documents(1200)]
-    catalog, digests = tools.make_corpus(folder / "tokens", documents, shards=SHARDS)
     mix = {
         "slices": {"all": {}},
         "global_batch": 4,
@@ -24,14 +22,8 @@ def feed_fixture(naive, tmp_path_factory):
             {"name": "base", "tokens": 60_000, "sequence_length": 128, "weights": {"all": 1}}
         ],
     }
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(mix),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder,
-    )
-    return TokenFeed(folder / name, folder / "tokens")
+    plan = tools.make_plan(folder, mix, documents, shards=SHARDS)
+    return TokenFeed(plan, folder / "tokens")
 
 
 def shares(feed, position, shard):

@@ -9,31 +9,22 @@ import fsspec.implementations.local
 import pytest
 
 from gristmill.documents.errors import DamagedError, StopError, UsageError
-from gristmill.mixing import FeedLoader, MixSpec, TokenFeed, compile_plan
+from gristmill.mixing import FeedLoader, TokenFeed
 from gristmill.mixing.shards import EXTENT
 
 
 @pytest.fixture(scope="module", name="world")
 def world_fixture(naive, tmp_path_factory):
     """(plan folder, tokens folder): one document of three extents beside small ones."""
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("remote")
+    tools, folder = naive("naive_mixing"), tmp_path_factory.mktemp("remote")
     documents = [*tools.mixed_documents(), {**tools.mixed_documents()[0], "tokens": 5_000_000}]
-    catalog, digests = tools.make_corpus(folder / "tokens", documents)
     mix = {
         "slices": {"all": {}},
         "stages": [
             {"name": "base", "tokens": 4_000_000, "sequence_length": 4096, "weights": {"all": 1}}
         ],
     }
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(mix),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder,
-    )
-    return folder / name, folder / "tokens"
+    return tools.make_plan(folder, mix, documents), folder / "tokens"
 
 
 @pytest.fixture(name="fetched")

@@ -8,7 +8,7 @@ import multiprocessing
 import pytest
 
 from gristmill.documents.errors import StopError
-from gristmill.mixing import FeedLoader, MixSpec, TokenFeed, compile_plan
+from gristmill.mixing import FeedLoader, TokenFeed
 
 BUCKET = "s3://crawl"
 
@@ -16,15 +16,7 @@ BUCKET = "s3://crawl"
 @pytest.fixture(name="world")
 def world_fixture(naive, tmp_path, store):
     """The folder of a plan and its tokens, both in the bucket as well."""
-    tools = naive("naive_mixing")
-    catalog, digests = tools.make_corpus(tmp_path / "tokens", tools.mixed_documents())
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(tools.THREE_STAGES),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=tmp_path / "plans",
-    )
+    name = naive("naive_mixing").make_plan(tmp_path).name
     for path in [*(tmp_path / "tokens").iterdir(), *(tmp_path / "plans" / name).iterdir()]:
         store.put(path.relative_to(tmp_path).as_posix(), path.read_bytes())
     return tmp_path, name

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gristmill.documents.errors import UsageError
-from gristmill.mixing import FeedLoader, MixSpec, TokenFeed, compile_plan
+from gristmill.mixing import FeedLoader, TokenFeed
 
 pytestmark = [
     pytest.mark.trainers,
@@ -26,23 +26,14 @@ pytestmark = [
 @pytest.fixture(scope="module", name="folder")
 def folder_fixture(naive, tmp_path_factory):
     """Holds `plan` and `tokens`."""
-    tools = naive("naive_mixing")
     folder = tmp_path_factory.mktemp("torch")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(tools.THREE_STAGES),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder,
-    )
-    (folder / "plan.txt").write_text(name)
+    (folder / "plan.txt").write_text(str(naive("naive_mixing").make_plan(folder)))
     return folder
 
 
 @pytest.fixture(name="feed")
 def feed_fixture(folder):
-    return TokenFeed(folder / (folder / "plan.txt").read_text(), folder / "tokens")
+    return TokenFeed((folder / "plan.txt").read_text(), folder / "tokens")
 
 
 def whole(feed):

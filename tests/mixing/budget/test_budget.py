@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gristmill.documents.errors import UsageError
-from gristmill.mixing import MixSpec, Plan, TokenFeed, compile_plan
+from gristmill.mixing import Plan, TokenFeed
 from gristmill.mixing.budget import (
     attention_pairs,
     budget,
@@ -173,19 +173,11 @@ def test_causal_pairs_by_hand():
 @pytest.fixture(scope="module", name="world")
 def world_fixture(naive, tmp_path_factory):
     """(plan whose last stage has no document mask, its feed)."""
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("budget")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
+    tools, folder = naive("naive_mixing"), tmp_path_factory.mktemp("budget")
     mapping = copy.deepcopy(tools.THREE_STAGES)
     mapping["stages"][-1]["mask"] = "none"
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(mapping),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder,
-    )
-    return Plan.open(folder / name), TokenFeed(folder / name, folder / "tokens")
+    plan = tools.make_plan(folder, mapping)
+    return Plan.open(plan), TokenFeed(plan, folder / "tokens")
 
 
 @pytest.mark.parametrize("window", [None, 7])

@@ -12,23 +12,14 @@ import pytest
 
 from gristmill.documents.errors import DamagedError, UsageError
 from gristmill.documents.fingerprint import file_digest
-from gristmill.mixing import MixSpec, TokenFeed, compile_plan
+from gristmill.mixing import TokenFeed
 from gristmill.mixing.export import FORMATS, export
 
 
 @pytest.fixture(scope="module", name="feed")
 def feed_fixture(naive, tmp_path_factory):
-    tools = naive("naive_mixing")
     folder = tmp_path_factory.mktemp("export")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(tools.THREE_STAGES),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder,
-    )
-    return TokenFeed(folder / name, folder / "tokens")
+    return TokenFeed(naive("naive_mixing").make_plan(folder), folder / "tokens")
 
 
 def expected(feed, stage):
@@ -159,19 +150,11 @@ def test_export_names_the_nearest_stage_and_format(feed, tmp_path):
 
 
 def test_export_corrupt_tokens_leave_nothing(naive, tmp_path):
-    tools = naive("naive_mixing")
-    catalog, digests = tools.make_corpus(tmp_path / "tokens", tools.mixed_documents())
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(tools.THREE_STAGES),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=tmp_path,
-    )
+    plan = naive("naive_mixing").make_plan(tmp_path)
     victim = next((tmp_path / "tokens").glob("*.bin"))
     data = bytearray(victim.read_bytes())
     data[10] ^= 1
     victim.write_bytes(data)
     with pytest.raises(DamagedError, match=victim.name):
-        export(TokenFeed(tmp_path / name, tmp_path / "tokens"), "npy", tmp_path / "out")
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["tokens", name])
+        export(TokenFeed(plan, tmp_path / "tokens"), "npy", tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["plans", "tokens"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gristmill.mixing import MixSpec, TokenFeed, compile_plan
+from gristmill.mixing import TokenFeed
 from gristmill.mixing.export import export
 
 pytestmark = [pytest.mark.trainers, pytest.mark.filterwarnings("ignore")]
@@ -13,17 +13,8 @@ pytestmark = [pytest.mark.trainers, pytest.mark.filterwarnings("ignore")]
 
 @pytest.fixture(scope="module", name="feed")
 def feed_fixture(naive, tmp_path_factory):
-    tools = naive("naive_mixing")
     folder = tmp_path_factory.mktemp("export")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
-    name = compile_plan(
-        catalog,
-        MixSpec.parse(tools.THREE_STAGES),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder,
-    )
-    return TokenFeed(folder / name, folder / "tokens")
+    return TokenFeed(naive("naive_mixing").make_plan(folder), folder / "tokens")
 
 
 def windows(feed, to, out):
