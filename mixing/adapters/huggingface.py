@@ -3,10 +3,10 @@
     class Mine(InOrder, Trainer): ...
     Mine(model, args, train_dataset=FeedItems(feed)).train(resume_from_checkpoint=True)
 
-A Trainer shuffles unless its sampler is sequential; with one, accelerate deals the micro-batches
-of a step to the ranks in turn, so the positions of a step are those of the plan for any world. It
-resumes by its own step count, which skips batches without reading them. A micro-batch holds one
-sequence length: its size times the world must divide the plan's `global_batch`.
+A Trainer shuffles unless its sampler is sequential; with one, a process reads the plan in its order
+and resumes by its own step count (tests/mixing/adapters/test_huggingface.py). Over several ranks
+accelerate deals the micro-batches out; that was not tried. A micro-batch holds one sequence length:
+its size times the world must divide the plan's `global_batch`.
 """
 
 from __future__ import annotations
