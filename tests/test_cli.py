@@ -241,7 +241,13 @@ def test_amend_makes_a_plan_beside_and_names_steps_that_served(small_run, tmp_pa
     assert found["steps_that_read_removed_documents"] == {step[0]["id"]: [0]}
     shown = json.loads(ask("mix", "show", found["folder"], "--json").stdout)
     assert shown["plan"] == found["plan"]
-    assert sum(row["masked_tokens"] for row in shown["account"]) >= 0
+    before = json.loads(ask("mix", "show", small_run, "--json").stdout)["account"]
+    assert sum(r["windows"] for r in shown["account"]) < sum(r["windows"] for r in before)
+    early = ask("mix", "amend", small_run, "--from", 0, "--remove", removed, "--json").stdout
+    early = json.loads(early)["folder"]
+    whole = json.loads(ask("mix", "show", early, "--json").stdout)["account"]
+    assert sum(row["masked_tokens"] for row in whole) > 0
+    shutil.rmtree(early)
     assert "LOW..HIGH" in ask("mix", "amend", small_run, "--from", 0, "--skip", "x", code=2).stderr
     assert "nothing to amend" in ask("mix", "amend", small_run, "--from", 0, code=2).stderr
     assert ask("verify", small_run).stdout == "every file, chain and balance is as it says\n"
