@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 
 from gristmill.documents.errors import StopError
 from gristmill.ledger.writer import connect
-from gristmill.pipelines.driver import run_recipe
 from gristmill.pipelines.run import open_run
-from gristmill.pipelines.tasks import perform
 from gristmill.pipelines.verify import verify_folder
 from gristmill.pipelines.why import why
 
@@ -26,22 +23,6 @@ shared: [exact_duplicates, near_duplicates, {gopher_quality: {min_words: 50}}]
 """
 
 
-class Inline:
-    """Does tasks in this process and counts them."""
-
-    def __init__(self):
-        self.made = []
-
-    def run(self, run_dir, step, keys, *, progress):
-        for key in keys:
-            perform(str(run_dir), step, key)
-            self.made.append((step, key))
-        return []
-
-    def close(self):
-        pass
-
-
 def text(seed, words):
     """Prose enough for Gopher's rules but for its length."""
     draw = random.Random(seed)
@@ -52,27 +33,20 @@ def text(seed, words):
 
 
 @pytest.fixture
-def made(tmp_path):
+def made(tiny, tmp_path):
     """Two sources: near copies of a short text (dropped later), copies of a long one."""
-    data = tmp_path / "data"
-    data.mkdir()
     short, long = text("short", 40), text("long", 120)
-    sources = {
+    texts = {
         "a": [short, long, text("own a", 100)],
         "b": [short + " more", long, long + " end", text("own b", 100)],
     }
-    for name, texts in sources.items():
-        lines = [
-            json.dumps({"text": t, "url": f"http://{name}.example/{i}"})
-            for i, t in enumerate(texts)
-        ]
-        (data / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    sources = {
+        name: [{"text": t, "url": f"http://{name}.example/{i}"} for i, t in enumerate(some)]
+        for name, some in texts.items()
+    }
 
     def run(cap="1"):
-        (tmp_path / "dup.yaml").write_text(RECIPE.replace("CAP", cap))
-        executor = Inline()
-        run_recipe(tmp_path / "dup.yaml", tmp_path / "run", executor=executor, say=lambda _: None)
-        return executor.made
+        return tiny(RECIPE.replace("CAP", cap), **sources).made
 
     run.out = tmp_path / "run"
     return run

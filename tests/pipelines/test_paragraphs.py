@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow.parquet as pq
 
-from gristmill.pipelines.driver import run_recipe
 from gristmill.pipelines.run import open_run
-from gristmill.pipelines.tasks import perform
 from gristmill.pipelines.verify import verify_folder
 from gristmill.pipelines.why import why
 
@@ -21,33 +17,18 @@ shared: [{repeated_paragraphs: {at_most: 2}}]
 NOTICE = "This page may be copied under the licence that stands at the foot of every page."
 
 
-class Inline:
-    """Does tasks in this process."""
-
-    def run(self, run_dir, step, keys, *, progress):
-        for key in keys:
-            perform(str(run_dir), step, key)
-        return []
-
-    def close(self):
-        pass
-
-
-def test_run_cuts_beyond_the_count_and_verifies(tmp_path):
-    (tmp_path / "data").mkdir()
-    for name in "ab":
-        rows = [
+def test_run_cuts_beyond_the_count_and_verifies(tiny):
+    sources = {
+        name: [
             {
                 "text": f"{name}{i} tells of its own.\n\n{NOTICE}\n\nAnd ends.",
                 "url": f"http://{name}.example/{i}",
             }
             for i in range(3)
         ]
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (tmp_path / "data" / f"{name}.jsonl").write_text(lines)
-    (tmp_path / "r.yaml").write_text(RECIPE)
-    out = tmp_path / "run"
-    run_recipe(tmp_path / "r.yaml", out, executor=Inline(), say=lambda _: None)
+        for name in "ab"
+    }
+    out = tiny(RECIPE, **sources).out
     texts = [
         t
         for p in sorted((out / "corpus").glob("*.parquet"))

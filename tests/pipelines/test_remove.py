@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,31 +13,7 @@ from gristmill.mixing import Plan, TokenFeed, steps_of_document
 from gristmill.pipelines.find import corpus_ordinal, find
 from gristmill.pipelines.remove import Asked, Wanted, read_lists, remove
 from gristmill.pipelines.run import open_run
-from gristmill.pipelines.tasks import perform
 from gristmill.pipelines.verify import verify_folder
-
-
-class Inline:
-    """Does tasks in this process and notes them."""
-
-    def __init__(self):
-        self.made = []
-
-    def run(self, run_dir, step, keys, *, progress):
-        for key in keys:
-            perform(str(run_dir), step, key)
-            self.made.append((step, key))
-        return []
-
-    def close(self):
-        pass
-
-
-@pytest.fixture
-def copy(small_run, tmp_path):
-    out = tmp_path / "run"
-    shutil.copytree(small_run, out)
-    return out
 
 
 def pairs(run):
@@ -76,7 +51,7 @@ def _inside(path, needle):
     return any(v == needle or (isinstance(v, str) and needle.hex() in v) for v in values)
 
 
-def test_removed_document_is_nowhere_and_its_duplicate_takes_its_place(copy):
+def test_removed_document_is_nowhere_and_its_duplicate_takes_its_place(copy, inline):
     opened = open_run(copy)
     old = Plan.open(next(p.parent for p in (copy / "plans").glob("*/plan.json")))
     for removed, (witness, shard) in sorted(pairs(copy).items()):  # noqa: B007 - the last is used
@@ -88,7 +63,7 @@ def test_removed_document_is_nowhere_and_its_duplicate_takes_its_place(copy):
     samples = {p: before[p] for p in range(0, len(before), 3)}
     at = sorted({s.position for s in seen})
     touched = {p: before[p] for p in at}
-    executor = Inline()
+    executor = inline()
     report = remove(
         opened, Wanted(ids=frozenset({witness})), Asked(near="none", served=1), executor=executor
     )
@@ -121,7 +96,7 @@ def test_removed_document_is_nowhere_and_its_duplicate_takes_its_place(copy):
         assert np.array_equal(now["labels"][~gone], sample["labels"][~gone])
 
 
-def test_removed_by_url_and_host_with_proven_duplicates(copy):
+def test_removed_by_url_and_host_with_proven_duplicates(copy, inline):
     opened = open_run(copy)
     for removed, (witness, shard) in sorted(pairs(copy).items()):  # noqa: B007 - the last is used
         (place,) = find(opened, witness)
@@ -130,19 +105,19 @@ def test_removed_by_url_and_host_with_proven_duplicates(copy):
         if url is not None:
             break
     wanted = Wanted(urls=frozenset({url + "#here", "http://nowhere.example/"}))
-    report = remove(opened, wanted, Asked(), executor=Inline())
+    report = remove(opened, wanted, Asked(), executor=inline())
     assert report.named >= 1
     assert report.named + report.near >= 2  # the duplicate, whether of this URL or another
     assert report.unknown == ["http://nowhere.example/"]
     for id_ in (removed, witness):
         assert holds(copy, bytes.fromhex(id_)) == []
     host = table["host"][place.row].as_py()
-    report = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=Inline())
+    report = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=inline())
     assert report.unknown == []
     for path in (copy / "documents").glob("*.parquet"):
         assert host not in pq.read_table(path)["host"].to_pylist()
     assert verify_folder(copy) == []
-    again = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=Inline())
+    again = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=inline())
     assert (again.named, again.unknown) == (0, [host])
 
 
@@ -168,9 +143,9 @@ def test_lists_pass_over_blanks_and_comments(tmp_path):
         Asked(near="prove")
 
 
-def test_removals_keep_ids_alone(copy):
+def test_removals_keep_ids_alone(copy, inline):
     witness = next(iter(pairs(copy).values()))[0]
-    remove(open_run(copy), Wanted(ids=frozenset({witness})), Asked(near="none"), executor=Inline())
+    remove(open_run(copy), Wanted(ids=frozenset({witness})), Asked(near="none"), executor=inline())
     body = json.loads((copy / "removals.json").read_bytes())
     assert [i for ids in body["shards"].values() for i in ids] == [witness]
     assert set(body) == {"format", "shards"}

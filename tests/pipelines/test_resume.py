@@ -9,66 +9,43 @@ import pytest
 
 from gristmill.documents.errors import StopError
 from gristmill.pipelines.driver import run_recipe
-from gristmill.pipelines.tasks import perform
 
 OLD = "gopher_quality, gopher_repetition"
-
-
-class Inline:
-    """Does tasks in this process; `fail` names (step, key prefix) that raise."""
-
-    def __init__(self, fail: tuple[str, str] | None = None) -> None:
-        self.fail = fail
-        self.done: list[tuple[str, str]] = []
-
-    def run(self, run_dir, step, keys, *, progress):
-        from gristmill.pipelines.executors import Failure
-
-        failures = []
-        for key in keys:
-            if self.fail and step == self.fail[0] and key.startswith(self.fail[1]):
-                failures.append(Failure(key=key, attempts=3, error="planted"))
-                continue
-            perform(str(run_dir), step, key)
-            self.done.append((step, key))
-        return failures
-
-    def close(self):
-        pass
 
 
 class Mill:
     """The small recipe in one folder; a call runs it and tells what was made."""
 
-    def __init__(self, mill, folder):
+    def __init__(self, mill, inline, folder):
         self.mill = mill
+        self.inline = inline
         self.top = folder
         self.folder = folder / "run"
 
     def __call__(self, *, fail=None, change=("", ""), web=None, **options):
-        executor = Inline(fail)
+        executor = self.inline(fail=fail)
         recipe = self.mill.small_recipe(self.top, change=change, web=web)
-        return executor.done, run_recipe(recipe, self.folder, executor=executor, **options)
+        return executor.made, run_recipe(recipe, self.folder, executor=executor, **options)
 
 
 @pytest.fixture(scope="module")
-def finished(mill, tmp_path_factory):
+def finished(mill, inline, tmp_path_factory):
     """A finished run, to be copied."""
-    made = Mill(mill, tmp_path_factory.mktemp("finished"))
+    made = Mill(mill, inline, tmp_path_factory.mktemp("finished"))
     made()
     return made
 
 
 @pytest.fixture
-def run(mill, finished, tmp_path):
+def run(mill, inline, finished, tmp_path):
     """A copy of the finished run, with all times kept."""
     shutil.copytree(finished.folder, tmp_path / "run")
-    return Mill(mill, tmp_path)
+    return Mill(mill, inline, tmp_path)
 
 
 @pytest.fixture
-def empty(mill, tmp_path):
-    return Mill(mill, tmp_path)
+def empty(mill, inline, tmp_path):
+    return Mill(mill, inline, tmp_path)
 
 
 def text_read(folder, steps):
@@ -122,7 +99,7 @@ def test_run_deleted_token_file_redoes_tokens_alone(mill, run):
         ),
     ],
 )
-def test_run_changed_threshold_equals_a_fresh_run(mill, run, tmp_path, change, tighter):
+def test_run_changed_threshold_equals_a_fresh_run(mill, inline, run, tmp_path, change, tighter):
     for path in run.folder.rglob("*.run.json"):
         path.unlink()
     done, _ = run(change=change)
@@ -134,7 +111,7 @@ def test_run_changed_threshold_equals_a_fresh_run(mill, run, tmp_path, change, t
     else:
         assert measured  # rows that an earlier cut had kept from later stages
     fresh = tmp_path / "fresh"
-    run_recipe(mill.small_recipe(tmp_path, change=change), fresh, executor=Inline())
+    run_recipe(mill.small_recipe(tmp_path, change=change), fresh, executor=inline())
     assert mill.differing(mill.snapshot(run.folder), mill.snapshot(fresh)) == []
 
 

@@ -17,11 +17,6 @@ def by_step(found):
     return {s["step"]: s for s in found["steps"]}
 
 
-@pytest.fixture
-def copy(small_run, tmp_path):
-    return shutil.copytree(small_run, tmp_path / "run")
-
-
 def test_status_whole_run_is_complete(small_run):
     found = status(open_run(small_run))
     assert found["complete"]
