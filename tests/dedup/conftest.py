@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -138,13 +135,9 @@ class Corpus:
 
 
 @pytest.fixture(name="naive", scope="session")
-def naive_fixture():
-    """The module of twins; session-wide, since Hypothesis forbids narrower fixtures."""
-    path = Path(__file__).resolve().parent.parent / "naive_dedup.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def naive_fixture(naive):
+    """The module of twins."""
+    return naive("naive_dedup")
 
 
 @pytest.fixture(name="doc", scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -39,8 +40,6 @@ def test_scope_documents_of_two_scopes_never_meet(corpus, doc, stage):
 
 def test_scope_of_one_name_keeps_keys_apart_and_zero_zero():
     batch = pa.record_batch({"dump": pa.array(["a", "b", "a", None], pa.string())})
-    import numpy as np
-
     keys = np.array([[7, 0], [7, 0], [7, 9], [7, 0]], np.uint64)
     found = within(keys, batch, "crawl")
     assert (found[:, 1] == 0).tolist() == [True, True, False, True]
