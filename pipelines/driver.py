@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,15 +59,13 @@ def run_recipe(
     """Make everything that the recipe asks for and that is not there yet."""
     started = time.perf_counter()
     recipe = load_recipe(recipe_path, root=root)
-    for source in recipe.sources:
-        # A wrong path shows before anything is written, or deleted.
-        find_inputs(recipe, source, say)
+    inputs = find_inputs(recipe, say)  # a wrong path shows before anything is written, or deleted
     _load_files(recipe, say)
     if fresh:
         _start_over(out)
     run = prepare(recipe, recipe_path.parent, out, without=without or [])
     sweep(out)
-    run = _with_manifest(run, recipe, recipe_path.parent, out, without or [])
+    run = _with_manifest(run, recipe, inputs, recipe_path.parent, without or [])
     return complete(run, executor, say, started)
 
 
@@ -117,14 +115,16 @@ def _start_over(out: Path) -> None:
         shutil.rmtree(out)
 
 
-def _with_manifest(run: Run, recipe: Recipe, folder: Path, out: Path, without: list[str]) -> Run:
-    shards = make_manifest(recipe, run.store)
+def _with_manifest(
+    run: Run, recipe: Recipe, inputs: Mapping[str, list[str]], folder: Path, without: list[str]
+) -> Run:
+    shards = make_manifest(recipe, run.store, inputs)
     names = [s.name for s in shards]
     for name in without:
         if name not in names:
             msg = f"--without {name}: no such shard{did_you_mean(name, names)}"
             raise UsageError(msg)
-    return prepare(recipe, folder, out, without=without)
+    return prepare(recipe, folder, run.store.root, without=without)
 
 
 def lock(run: Run) -> None:

@@ -50,14 +50,15 @@ class Shard:
         return {"file": extent.file, "offset": extent.start + locator["offset"], **rest}
 
 
-def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
-    """Find, hash and group the inputs of all sources, and write `manifest.jsonl`."""
+def make_manifest(
+    recipe: Recipe, store: Store, inputs: Mapping[str, list[str]]
+) -> tuple[Shard, ...]:
+    """Hash and group the inputs of all sources (`find_inputs`), and write `manifest.jsonl`."""
     seen = _Seen(store)
     old = {s.name: s for s in read_manifest(store)}
     shards: list[Shard] = []
     for source in recipe.sources:
-        files = find_inputs(recipe, source)
-        shards += _source_shards(recipe, source, files, seen, old)
+        shards += _source_shards(recipe, source, inputs[source.name], seen, old)
     seen.save()
     lines = b"".join(canonical(asdict(s)) + b"\n" for s in shards)
     current = store.path(NAME)
@@ -68,19 +69,20 @@ def make_manifest(recipe: Recipe, store: Store) -> tuple[Shard, ...]:
     return tuple(shards)
 
 
-def find_inputs(
-    recipe: Recipe, source: Source, say: Callable[[str], None] | None = None
-) -> list[str]:
-    """The files of a source; UsageError names the source when there is none."""
-    try:
-        files = expand(recipe.root, source.paths, say)
-    except UsageError as error:
-        msg = f"sources.{source.name}.paths: {error}"
-        raise UsageError(msg) from error
-    if not files:
-        msg = f"sources.{source.name}.paths: no files with bytes in {list(source.paths)}"
-        raise UsageError(msg)
-    return files
+def find_inputs(recipe: Recipe, say: Callable[[str], None] | None = None) -> dict[str, list[str]]:
+    """The files of each source; UsageError names a source that has none."""
+    found = {}
+    for source in recipe.sources:
+        try:
+            files = expand(recipe.root, source.paths, say)
+        except UsageError as error:
+            msg = f"sources.{source.name}.paths: {error}"
+            raise UsageError(msg) from error
+        if not files:
+            msg = f"sources.{source.name}.paths: no files with bytes in {list(source.paths)}"
+            raise UsageError(msg)
+        found[source.name] = files
+    return found
 
 
 def read_manifest(store: Store) -> tuple[Shard, ...]:

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from gristmill.documents.errors import UsageError
-from gristmill.pipelines.manifest import NAME, make_manifest, read_manifest
+from gristmill.pipelines.manifest import NAME, find_inputs, make_manifest, read_manifest
 from gristmill.pipelines.recipe import parse_recipe
 from gristmill.pipelines.store import Store
 
@@ -24,7 +24,7 @@ def plan(tmp_path):
             f"sources: {{a: {{paths: {list(paths)}, converter: plain}}}}\n"
         )
         recipe = parse_recipe(text, folder=tmp_path, root=root, where="m.yaml")
-        return make_manifest(recipe, Store(tmp_path / out))
+        return make_manifest(recipe, Store(tmp_path / out), find_inputs(recipe))
 
     make.root = root
     make.store = Store(tmp_path / "run")

@@ -24,7 +24,7 @@ import zstandard
 
 from gristmill.documents.errors import StopError, UsageError
 from gristmill.documents.records import Loss, Record
-from gristmill.pipelines.manifest import make_manifest
+from gristmill.pipelines.manifest import find_inputs, make_manifest
 from gristmill.pipelines.readers import (
     Extent,
     ReadAccount,
@@ -255,11 +255,11 @@ def test_manifest_of_addresses_plans_again_what_changed(tree, memory, tmp_path):
     text = "name: m\nsources: {a: {paths: ['memory://d'], converter: plain}}\n"
     recipe = parse_recipe(text, folder=tmp_path, root=tree, where="m.yaml")
     store = Store(tmp_path / "run")
-    first = make_manifest(recipe, store)
-    assert make_manifest(recipe, store) == first
+    first = make_manifest(recipe, store, find_inputs(recipe))
+    assert make_manifest(recipe, store, find_inputs(recipe)) == first
     memory.pipe("/d/c.jsonl", LINES[:-1] + b" \n")
     memory.pipe("/d/copy.jsonl", LINES)
-    second = make_manifest(recipe, store)
+    second = make_manifest(recipe, store, find_inputs(recipe))
     assert second[: len(first)] == first
     assert [s.duplicate_of is not None for s in second[len(first) :]].count(True) == 1
     assert {e.file for s in second for e in s.extents} == {
