@@ -25,8 +25,8 @@ from peers.venv import UnavailableError, environment
 
 from gristmill.dedup import ExactDuplicates, NearDuplicates
 from gristmill.dedup import _kernels as kernels
-from gristmill.dedup.candidates import counts_of
 from gristmill.dedup.near import NearSurvey
+from gristmill.documents.exchange import counts_of
 from gristmill.documents.text import text_view
 
 NEAR = NearDuplicates()

@@ -14,29 +14,17 @@ hot groups alone; never proof, since every pair is verified. `counts_of` the res
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from ..documents.exchange import COUNTS
+from ..documents.exchange import with_counts
 from .rank import Nodes, column, nodes, pair_keys, runs
 
 if TYPE_CHECKING:
     from ..documents.exchange import Texts
-
-
-def with_counts(table: pa.Table, **counts: int) -> pa.Table:
-    """Attach counts of what a round did to its result (deterministic; not part of the data)."""
-    return table.replace_schema_metadata({COUNTS: json.dumps(counts, sort_keys=True).encode()})
-
-
-def counts_of(table: pa.Table) -> dict[str, int]:
-    """Return what `with_counts` attached, or nothing."""
-    found = (table.schema.metadata or {}).get(COUNTS)
-    return json.loads(found) if found else {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import ContractError
+from ..documents.exchange import with_counts
 from ..documents.text import text_view
 from . import _kernels_pairs as kernels
 from ._kernels import shingle_lists
-from .candidates import with_counts
 from .rank import Nodes, document_keys, nodes, runs
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ def shingle_sets(
         values[start:end].sort()  # NumPy's vectorised sort: 2 to 5 x faster than Numba's
     kernels.drop_repeats(values, starts, ends)
     return values[: ends[-1] if view.rows else 0], starts, ends
+
+
+def reaches(threshold: str, shared: np.ndarray, either: np.ndarray) -> np.ndarray:
+    """Whether each Jaccard shared / either, int64[n] each, is at the threshold or above; exact."""
+    limit = Fraction(threshold)
+    return (shared * limit.denominator >= limit.numerator * either) & (either > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +93,7 @@ class Verify:
         order = np.lexsort((b.row, b.shard, a.row, a.shard))  # near in the chunk, near on disk
         a, b = a.take(order), b.take(order)
         shared, either, fetched = self._count(a, b, texts)
-        limit = Fraction(self.threshold)
-        close = shared * limit.denominator >= limit.numerator * either
-        close &= either > 0
+        close = reaches(self.threshold, shared, either)
         columns = {"partition": pa.array(document_keys(a.take(close)))}
         columns |= a.take(close).columns("a_") | b.take(close).columns("b_")
         columns["shared"] = pa.array(shared[close].astype(np.uint32))

@@ -16,6 +16,7 @@ rows with equal `partition` values meet in the same call; a round sorts by what 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -55,6 +56,18 @@ DECISIONS = pa.schema(
 
 # Key of a table's schema metadata: a JSON object of integers that a round counted.
 COUNTS = b"gristmill.counts"
+
+
+def with_counts(table: pa.Table, **counts: int) -> pa.Table:
+    """Attach counts of what a round did to its result (deterministic; not part of the data)."""
+    return table.replace_schema_metadata({COUNTS: json.dumps(counts, sort_keys=True).encode()})
+
+
+def counts_of(table: pa.Table) -> dict[str, int]:
+    """Return what `with_counts` attached, or nothing."""
+    found = (table.schema.metadata or {}).get(COUNTS)
+    return dict(json.loads(found)) if found else {}
+
 
 # Fetch texts: (shard uint64[n], row uint32[n]) -> large_string[n], as the survey saw them.
 Texts = Callable[[np.ndarray, np.ndarray], pa.LargeStringArray]

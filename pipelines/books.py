@@ -289,7 +289,7 @@ def _clusters(run: Run) -> Iterator[Row]:
     """Sizes of clusters, from the decision files."""
     con = connect()
     for use in _globals(run):
-        files = [run.decisions(use, s) for s in run.covered(use)[:: _group()]]
+        files = run.decision_files(use)
         paths = [str(run.store.path(n)) for n in files if run.store.require(n).counts["rows"]]
         if not paths:
             continue
@@ -304,12 +304,6 @@ def _clusters(run: Run) -> Iterator[Row]:
 
 def _globals(run: Run) -> list[Any]:
     return [p.surveys for p in run.passes if p.surveys is not None]
-
-
-def _group() -> int:
-    from .run import GROUP
-
-    return GROUP
 
 
 def current_plan(run: Run) -> Any:

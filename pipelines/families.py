@@ -43,9 +43,8 @@ def cutting(run: Run) -> Iterator[tuple[GlobalUse, list[Pass]]]:
 
 
 def _files(run: Run, use: GlobalUse) -> list[str]:
-    names = sorted({run.decisions(use, s) for s in run.covered(use)})
-    there = [n for n in names if (side := run.store.present(n)) and side.counts["rows"]]
-    return [str(run.store.path(n)) for n in there]
+    sides = {n: run.store.present(n) for n in run.decision_files(use)}
+    return [str(run.store.path(n)) for n, side in sides.items() if side and side.counts["rows"]]
 
 
 def _largest(run: Run, use: GlobalUse, most: int) -> list[tuple[Any, ...]]:

@@ -45,7 +45,7 @@ def _of_stage(
 ) -> Iterator[tuple[str, str, int, int, str]]:
     con = connect()
     covered = run.covered(use)
-    files = sorted({str(run.store.path(run.decisions(use, s))) for s in covered})
+    files = [str(run.store.path(f)) for f in run.decision_files(use)]
     hashes = pa.array([shard_hash(s) for s in covered], pa.uint64())
     con.register("shards", pa.table({"shard": covered, "hash": hashes}))
     con.execute(

@@ -2,7 +2,7 @@
 
 `pipelines.witness` holds the decisions to each other; here a sample of removed documents, the same
 every time, and their witnesses are read, shingled and compared anew, so that a wrong number in a
-decision file cannot prove itself. `SAMPLE` pairs take a second; all of them would read the corpus.
+decision file cannot prove itself. It is `SAMPLE` pairs; all of them would read the corpus.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def check_texts(run: Run, use: GlobalUse, through: list[str]) -> Iterator[Told]:
     stage = use.stage
     if not isinstance(stage, NearDuplicates):
         return
-    files = sorted({run.decisions(use, s) for s in run.covered(use)})
+    files = [str(run.store.path(f)) for f in run.decision_files(use)]
     rows = duckdb.execute(
         "SELECT d.shard, d.row, k.shard, k.row, d.shared, d.either, lower(hex(d.id)), "
         "parse_filename(d.filename) FROM read_parquet(?, filename = true) AS d "
         "JOIN read_parquet(?) AS k ON k.shard = d.witness_shard AND k.id = d.witness_id "
         "WHERE d.code <> 0 ORDER BY md5(hex(d.id)), d.shard LIMIT ?",
-        [[str(run.store.path(f)) for f in files], [str(run.store.path(f)) for f in files], SAMPLE],
+        [files, files, SAMPLE],
     ).fetchall()
     if not rows:
         return

@@ -196,7 +196,7 @@ def _join_near(run: Run, found: Found, *, whole: bool) -> None:
         use = which.surveys
         if use is None or not isinstance(use.stage, (ExactDuplicates, NearDuplicates)):
             continue
-        files = sorted({run.decisions(use, s) for s in run.covered(use)})
+        files = run.decision_files(use)
         columns = ["shard", "id", "witness_shard", "witness_id", "cluster"]
         rows = [
             r for f in files for r in pq.read_table(run.store.path(f), columns=columns).to_pylist()
@@ -241,17 +241,13 @@ def _mask_plans(run: Run, found: Found, served: int, report: Report) -> None:
         if gone:
             with run.store.scratch("plans/masking") as out:
                 mask_plan(folder, tokens, list(plan.shards), gone, out)
-                files = sorted(p for p in out.rglob("*") if p.is_file())
-                for file in sorted(files, key=lambda p: p.name == REMOVED):
-                    _commit(run, file, f"plans/{folder.name}/{file.relative_to(out)}")
+                files = (p for p in out.rglob("*") if p.is_file())
+                for file in sorted(files, key=lambda p: (p.name == REMOVED, p)):
+                    name = f"plans/{folder.name}/{file.relative_to(out)}"
+                    mark = digest(["removal", FORMAT])
+                    run.store.adopt(file, name, inputs={}, fingerprint=mark)
         told = {"documents": sum(map(len, gone.values())), "positions_masked": masked}
         report.plans[plan.id] = told | {"served": served, "steps_that_saw": seen}
-
-
-def _commit(run: Run, file: Path, name: str) -> None:
-    with run.store.writing(name) as temporary:
-        file.replace(temporary)
-        run.store.commit(temporary, name, inputs={}, fingerprint=digest(["removal", FORMAT]))
 
 
 def told(report: Report) -> str:

@@ -6,7 +6,6 @@ missing, and names it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.errors import StopError
-from ..documents.exchange import COUNTS, DECISIONS, CuttingStage, JoiningRound, WholeRound
+from ..documents.exchange import DECISIONS, CuttingStage, JoiningRound, WholeRound, counts_of
 from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
 from ..documents.identity import shard_hash
 from .columns import schema_meta, score_values
@@ -271,7 +270,7 @@ def _dealt(run: Run, use: GlobalUse, made: pa.Table) -> tuple[pa.Table, int, dic
     order = np.argsort(hashes)
     shard = made.column("shard").to_numpy()
     place = order[np.searchsorted(hashes[order], shard)] if len(shard) else np.empty(0, np.int64)
-    groups = -(-len(covered) // GROUP)
+    groups = len(run.decision_files(use))
     removed: dict[str, int] = {}
     sizes = np.bincount(place[made.column("code").to_numpy() != 0], minlength=len(covered))
     for name, size in zip(covered, sizes.tolist(), strict=True):
@@ -279,12 +278,6 @@ def _dealt(run: Run, use: GlobalUse, made: pa.Table) -> tuple[pa.Table, int, dic
         removed[source] = removed.get(source, 0) + size
     where = pa.array(hash_of(place // GROUP, groups))
     return made.append_column("partition", where), groups, removed
-
-
-def counts_of(table: pa.Table) -> dict[str, int]:
-    """What a round says that it did, for the sidecar (`documents.exchange.COUNTS`)."""
-    found = (table.schema.metadata or {}).get(COUNTS)
-    return dict(json.loads(found)) if found else {}
 
 
 class DecideStep(Step):
@@ -300,7 +293,7 @@ class DecideStep(Step):
 
     def keys(self, run: Run) -> list[str]:
         """The groups of shards."""
-        return [f"{g:05d}" for g in range(-(-len(run.covered(self.use)) // GROUP))]
+        return [Path(name).stem for name in run.decision_files(self.use)]
 
     def outputs(self, run: Run, key: str) -> tuple[str, ...]:
         """One decision file."""

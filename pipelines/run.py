@@ -100,8 +100,18 @@ class Run:
 
     def decisions(self, use: GlobalUse, shard: str) -> str:
         """The decision file in which a shard's documents stand."""
-        group = self.covered(use).index(shard) // GROUP
-        return f"decisions/{use.stage.name}/{group:05d}.parquet"
+        return self.decision_files(use)[self._ordinals[use.stage.name][shard] // GROUP]
+
+    def decision_files(self, use: GlobalUse) -> list[str]:
+        """All decision files of a global stage, in order."""
+        groups = -(-len(self._ordinals[use.stage.name]) // GROUP)
+        return [f"decisions/{use.stage.name}/{g:05d}.parquet" for g in range(groups)]
+
+    @cached_property
+    def _ordinals(self) -> dict[str, dict[str, int]]:
+        """Number of each shard among those that a global stage covers."""
+        uses = [p.surveys for p in self.passes if p.surveys is not None]
+        return {u.stage.name: {s: i for i, s in enumerate(self.covered(u))} for u in uses}
 
     @cached_property
     def _by_hash(self) -> dict[int, str]:

@@ -102,11 +102,8 @@ def amend(
         inputs = run.store.digests(f"plans/{opened.id}/plan.json")
         for file in sorted(p for p in (out / made.plan).iterdir() if p.is_file()):
             name = f"plans/{made.plan}/{file.name}"
-            with run.store.writing(name) as temporary:
-                file.replace(temporary)
-                run.store.commit(
-                    temporary, name, inputs=inputs, fingerprint=digest(["amendment", AMENDED])
-                )
+            mark = digest(["amendment", AMENDED])
+            run.store.adopt(file, name, inputs=inputs, fingerprint=mark)
     return {
         "plan": made.plan,
         "folder": str(run.store.path(f"plans/{made.plan}")),

@@ -30,14 +30,14 @@ def check_decisions(
 ) -> Iterator[Told]:
     """Each removed document names a kept witness that is near enough, and was removed."""
     covered = run.covered(use)
-    files = sorted({run.decisions(use, s) for s in covered})
+    files = [str(run.store.path(f)) for f in run.decision_files(use)]
     stage = use.stage.name
     hashes = pa.array([shard_hash(s) for s in covered], pa.uint64())
     con.register("shards", pa.table({"name": covered, "hash": hashes}))
     con.execute(
         "CREATE OR REPLACE TEMP TABLE d AS SELECT *, parse_filename(filename) AS file "
         "FROM read_parquet(?, filename = true)",
-        [[str(run.store.path(f)) for f in files]],
+        [files],
     )
     con.execute(
         "CREATE OR REPLACE TEMP TABLE alive AS SELECT s.hash AS shard, a.id, a.file FROM ("

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gristmill.dedup import NearDuplicates
-from gristmill.dedup.candidates import Candidates, counts_of
+from gristmill.dedup.candidates import Candidates
 from gristmill.dedup.clusters import Clusters
 from gristmill.dedup.verify import Verify
 from gristmill.documents.errors import ContractError, UsageError
-from gristmill.documents.exchange import DECISIONS, JoiningRound, WholeRound
+from gristmill.documents.exchange import DECISIONS, JoiningRound, WholeRound, counts_of
 from gristmill.documents.fingerprint import measure_fingerprint
 
 STAGE = NearDuplicates()
