@@ -10,8 +10,7 @@ none. Other letters keep their case.
 
 The scan is free of branches on ASCII text: per byte h = h * MUL[c] + LOW[c], where MUL is 0 for a
 separator, and the hash is written at every byte but the cursor moves only at the end of a word.
-That is one multiply-add of latency a byte; a branch per word costs a mispredict each (9-10 cycles
-a byte; the figures stand in benchmarks/dedup.py).
+That is one multiply-add of latency a byte; a branch per word would cost a mispredict each.
 
 Integers only; the same bytes on every CPU. Plain-Python twins: tests/naive_dedup.py.
 """
@@ -24,9 +23,7 @@ from numba import njit
 U = np.uint64
 GOLDEN = U(0x9E3779B97F4A7C15)
 BASE = U(0xA24BAED4963EE407)  # odd; word bytes are digits of a number in this base, modulo 2**64
-STEP = U(
-    0x9FB21C651E98DF25
-)  # odd; the base in which tokens of a shingle, and lanes of a band, stand
+STEP = U(0x9FB21C651E98DF25)  # odd; base of the tokens of a shingle and of the lanes of a band
 SPREAD = U(0xD6E8FEB86659FD93)
 LOW32 = U(0xFFFFFFFF)
 FULL = U(0xFFFFFFFFFFFFFFFF)
@@ -293,6 +290,17 @@ def sketch(shingles, count, lanes, slots):
 
 
 @njit(cache=True, nogil=True)
+def _keys(lanes, out):
+    """Keys of the bands of one sketch."""
+    per = len(lanes) // len(out)
+    for band in range(len(out)):
+        key = U(0)
+        for j in range(band * per, band * per + per):
+            key = key * STEP + lanes[j]
+        out[band] = _fmix(key ^ (U(band + 1) * GOLDEN))
+
+
+@njit(cache=True, nogil=True)
 def band_keys(data, offsets, ngram, char_ngram, k, bands_out, shingles_out):
     """Scan, shingle, sketch and band every text.
 
@@ -307,8 +315,6 @@ def band_keys(data, offsets, ngram, char_ngram, k, bands_out, shingles_out):
     hashes = np.empty(longest // 2 + 2, np.uint64)
     slots = np.empty(DISTINCT, np.uint64)
     lanes = np.empty(k, np.uint64)
-    bands = bands_out.shape[1]
-    per = k // bands
     for row in range(rows):
         count, single = _scan(data, offsets[row], offsets[row + 1], tokens)
         n = char_ngram if 2 * single > count else ngram
@@ -318,11 +324,7 @@ def band_keys(data, offsets, ngram, char_ngram, k, bands_out, shingles_out):
             bands_out[row, :] = U(0)
             continue
         sketch(hashes, count, lanes, slots)
-        for band in range(bands):
-            key = U(0)
-            for j in range(band * per, band * per + per):
-                key = key * STEP + lanes[j]
-            bands_out[row, band] = _fmix(key ^ (U(band + 1) * GOLDEN))
+        _keys(lanes, bands_out[row])
 
 
 @njit(cache=True, nogil=True)
@@ -399,13 +401,8 @@ def spell(data, offsets, text, begins, ends, tokens_out, single_out):
 @njit(cache=True, nogil=True)
 def band_lanes(lanes, counts, bands_out):
     """Keys of the bands of signatures uint64[rows, k], as `band_keys` makes them; 0 if none."""
-    k = lanes.shape[1]
-    bands = bands_out.shape[1]
-    per = k // bands
     for row in range(len(lanes)):
-        for band in range(bands):
-            key = U(0)
-            for j in range(band * per, band * per + per):
-                key = key * STEP + lanes[row, j]
-            key = _fmix(key ^ (U(band + 1) * GOLDEN))
-            bands_out[row, band] = key if counts[row] else U(0)
+        if counts[row]:
+            _keys(lanes[row], bands_out[row])
+        else:
+            bands_out[row, :] = U(0)

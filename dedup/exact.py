@@ -20,7 +20,7 @@ import pyarrow as pa
 from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
-from .rank import column, decisions, matrix, nodes, number, runs
+from .rank import decisions, grouped, hash_rows, runs
 from .scope import check_exemplars, check_scope, within
 
 if TYPE_CHECKING:
@@ -66,16 +66,7 @@ class ExactGroups:
         else in representative order. `shared` = `either` = 1, since each text counts as a set of
         one element, its normalised self.
         """
-        found, head, rest = nodes(rows), column(rows, "partition"), column(rows, "rest")
-        order = np.lexsort((rest, head))
-        _, sizes = runs(head[order], rest[order])
-        order = order[np.repeat(sizes > 1, sizes)]  # most documents have no equal: leave early
-        head, rest = head[order], rest[order]
-        newest = [-column(rows, "date")[order]] if "date" in rows.column_names else []
-        found, which = number(found.take(order), head, rest, *newest)
-        group = np.empty(len(found.shard), np.int64)
-        starts, sizes = runs(head, rest)
-        group[which] = np.repeat(np.arange(len(starts)), sizes)
+        found, group = grouped(rows, 1)
         starts, sizes = runs(group)
         root = np.repeat(starts, sizes)
         witness = np.where(np.arange(len(root)) - root < self.exemplars, -1, root)
@@ -116,7 +107,4 @@ class ExactDuplicates:
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per document with content: the hash in two columns, KEY and RANK."""
-        hashes = matrix(documents, "hash", 2)
-        some = (hashes[:, 0] | hashes[:, 1]) != 0
-        columns = {"partition": pa.array(hashes[some, 0]), "rest": pa.array(hashes[some, 1])}
-        return pa.table(columns | nodes(documents).take(some).columns())
+        return hash_rows(documents, "hash")

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ..documents.errors import UsageError
 from ..documents.stage import Measured, Stage
-from .rank import column, decisions, matrix, nodes, number, runs
+from .rank import decisions, grouped, hash_rows, runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,15 +73,7 @@ class HostGroups:
 
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
         """Rows of one partition -> DECISIONS for all documents of hosts that have too many."""
-        found, head, rest = nodes(rows), column(rows, "partition"), column(rows, "rest")
-        order = np.lexsort((rest, head))
-        _, sizes = runs(head[order], rest[order])
-        order = order[np.repeat(sizes > self.at_most, sizes)]
-        head, rest = head[order], rest[order]
-        found, which = number(found.take(order), head, rest)
-        group = np.empty(len(found.shard), np.int64)
-        starts, sizes = runs(head, rest)
-        group[which] = np.repeat(np.arange(len(starts)), sizes)
+        found, group = grouped(rows, self.at_most)
         keys = (found.shard, found.low, found.high, group)
         ranked = np.lexsort(keys) if self.order == "id" else found.order(group)
         starts, sizes = runs(group[ranked])
@@ -134,7 +126,4 @@ class HostCap:
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per document with a host: the hash in two columns, KEY and RANK."""
-        hashes = matrix(documents, "host", 2)
-        some = (hashes[:, 0] | hashes[:, 1]) != 0
-        columns = {"partition": pa.array(hashes[some, 0]), "rest": pa.array(hashes[some, 1])}
-        return pa.table(columns | nodes(documents).take(some).columns())
+        return hash_rows(documents, "host")

@@ -38,7 +38,7 @@ from .index_pairs import PAIR, changed_decisions, find_pairs, moved
 from .index_run import IndexRun, RunWriter, discard
 from .near import NearDuplicates
 from .rank import Nodes, nodes
-from .verify import shingle_sets
+from .verify import reaches, shingle_sets
 
 FORMAT = 1
 ROWS = 2_000_000  # band rows looked at together: 200 MB while they are sorted
@@ -144,7 +144,7 @@ class Index:
         else:
             writer.folder.rename(target)
         if name in self.about["runs"]:
-            return changed_decisions(self.decisions(), self.decisions(), set())
+            return changed_decisions(DECISIONS.empty_table(), DECISIONS.empty_table(), set())
         return self._decide([*self.about["runs"], name])
 
     def register(self, name: str) -> None:
@@ -265,16 +265,12 @@ class Index:
         for place in places.tolist():
             number = int(np.searchsorted(self.starts, place, side="right")) - 1
             run, local = self.runs[number], int(place - self.starts[number])
-            pieces.append(run.sets[int(run.ends[local]) : int(run.ends[local + 1])])
-        offsets = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(p) for p in pieces], out=offsets[1:])
-        return np.concatenate(pieces) if pieces else np.empty(0, np.uint64), offsets
+            pieces.append(run.set_of(local))
+        return _joined(pieces)
 
     def _edges(self, pairs: np.ndarray) -> pa.Table:
-        limit = Fraction(self.stage.threshold)
         shared, either = pairs["shared"].astype(np.int64), pairs["either"].astype(np.int64)
-        close = (shared * limit.denominator >= limit.numerator * either) & (either > 0)
-        pairs = pairs[close]
+        pairs = pairs[reaches(self.stage.threshold, shared, either)]
         columns = self._nodes(pairs["a"]).columns("a_") | self._nodes(pairs["b"]).columns("b_")
         columns["shared"] = pa.array(pairs["shared"].astype(np.uint32))
         columns["either"] = pa.array(pairs["either"].astype(np.uint32))
@@ -300,18 +296,28 @@ class Index:
         """The same for each of many texts."""
         keys = self.stage.survey.measure(pa.record_batch({"text": texts})).scores["bands"]
         values, starts, ends = shingle_sets(texts, self.stage.ngram, self.stage.char_ngram)
-        limit = Fraction(self.stage.threshold)
         for row in range(len(texts)):
             mine = values[starts[row] : ends[row]]
             found = []
             if len(mine):
                 for number, run in enumerate(self.runs):
                     near = self._near(run, keys[row])
-                    for local, shared, either in _compared(run, near, mine):
-                        if shared * limit.denominator >= limit.numerator * either:
-                            found.append((shared, either, number, local))
+                    for local, shared, either in self._compared(run, near, mine):
+                        found.append((shared, either, number, local))
             found.sort(key=lambda f: (-Fraction(f[0], f[1]), f[2], f[3]))
             yield [self._match(*f) for f in found]
+
+    def _compared(
+        self, run: IndexRun, near: np.ndarray, mine: np.ndarray
+    ) -> Iterator[tuple[int, int, int]]:
+        """(document, shared, either) of those of a run whose set is near enough to one."""
+        values, offsets = _joined([mine, *map(run.set_of, near.tolist())])
+        shared, either = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
+        first, second = np.zeros(len(near), np.int64), np.arange(1, len(near) + 1)
+        kernels.intersections(values, offsets[:-1], offsets[1:], first, second, shared, either)
+        close = reaches(self.stage.threshold, shared, either)
+        counts = (near[close], shared[close], either[close])
+        return zip(*(values.tolist() for values in counts), strict=True)
 
     def _near(self, run: IndexRun, keys: np.ndarray) -> np.ndarray:
         """Documents of a run that share a band, ascending."""
@@ -327,17 +333,11 @@ class Index:
         return Match(run.shards[int(row["shard"])], id_, shared, either, run.folder.name)
 
 
-def _compared(run: IndexRun, near: np.ndarray, mine: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """(document, shared, either) of one set with those of a run."""
-    pieces = [run.sets[int(run.ends[d]) : int(run.ends[d + 1])] for d in near.tolist()]
-    offsets = np.zeros(len(pieces) + 2, np.int64)
-    np.cumsum([len(mine), *(len(p) for p in pieces)], out=offsets[1:])
-    values = np.concatenate([mine, *pieces])
-    size = len(pieces)
-    shared, either = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    first, second = np.zeros(size, np.int64), np.arange(1, size + 1)
-    kernels.intersections(values, offsets[:-1], offsets[1:], first, second, shared, either)
-    return zip(near.tolist(), shared.tolist(), either.tolist(), strict=True)
+def _joined(pieces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Sets one after the other: (values, offsets)."""
+    offsets = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum([len(p) for p in pieces], out=offsets[1:])
+    return np.concatenate(pieces) if pieces else np.empty(0, np.uint64), offsets
 
 
 def _without(run: IndexRun, keep: np.ndarray, writer: RunWriter) -> str:
@@ -352,10 +352,7 @@ def _without(run: IndexRun, keep: np.ndarray, writer: RunWriter) -> str:
         if not len(mine):
             continue
         found = run.nodes(mine)._replace(row=run.documents["row"][mine])
-        pieces = [run.sets[int(run.ends[d]) : int(run.ends[d + 1])] for d in mine.tolist()]
-        offsets = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(p) for p in pieces], out=offsets[1:])
-        writer.add(shard, found, keys[mine], (np.concatenate(pieces), offsets))
+        writer.add(shard, found, keys[mine], _joined([run.set_of(d) for d in mine.tolist()]))
     name = writer.finish()
     writer.folder.rename(writer.folder.parent / name)
     return name

@@ -221,6 +221,10 @@ class IndexRun:
         """int64[n + 1]."""
         return self._map("ends")
 
+    def set_of(self, document: int) -> np.ndarray:
+        """The shingles of a document, by ordinal."""
+        return self.sets[int(self.ends[document]) : int(self.ends[document + 1])]
+
     @cached_property
     def shard_hashes(self) -> np.ndarray:
         """uint64 of each shard."""

@@ -156,6 +156,36 @@ def number(found: Nodes, *major: np.ndarray) -> tuple[Nodes, np.ndarray]:
     return distinct, numbers
 
 
+def hash_rows(documents: pa.Table, score: str, *more: str) -> pa.Table:
+    """Exchange rows by a 128-bit score uint64[rows, 2], of documents where it is not (0, 0).
+
+    Columns `partition` and `rest` (its halves), `more` of the scores, KEY and RANK.
+    """
+    hashes = matrix(documents, score, 2)
+    some = (hashes[:, 0] | hashes[:, 1]) != 0
+    columns = {"partition": pa.array(hashes[some, 0]), "rest": pa.array(hashes[some, 1])}
+    columns |= {name: pa.array(column(documents, name)[some]) for name in more}
+    return pa.table(columns | nodes(documents).take(some).columns())
+
+
+def grouped(rows: pa.Table, most: int) -> tuple[Nodes, np.ndarray]:
+    """Documents of `hash_rows` whose hash more than `most` have, and the group int64 of each.
+
+    Groups stand together, each in representative order; the newest first where rows have a `date`.
+    """
+    found, head, rest = nodes(rows), column(rows, "partition"), column(rows, "rest")
+    order = np.lexsort((rest, head))
+    _, sizes = runs(head[order], rest[order])
+    order = order[np.repeat(sizes > most, sizes)]  # most documents have no equal: leave early
+    head, rest = head[order], rest[order]
+    newest = [-column(rows, "date")[order]] if "date" in rows.column_names else []
+    found, which = number(found.take(order), head, rest, *newest)
+    group = np.empty(len(found.shard), np.int64)
+    starts, sizes = runs(head, rest)
+    group[which] = np.repeat(np.arange(len(starts)), sizes)
+    return found, group
+
+
 def decisions(
     found: Nodes, witness: np.ndarray, shared: np.ndarray, either: np.ndarray, root: np.ndarray
 ) -> pa.Table:

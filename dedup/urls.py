@@ -19,7 +19,7 @@ from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
 from .exact import ExactGroups
-from .rank import column, matrix, nodes
+from .rank import hash_rows
 from .scope import check_scope, within
 
 if TYPE_CHECKING:
@@ -105,11 +105,4 @@ class UrlDuplicates:
 
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per document with a URL: the hash in two columns, the date, KEY and RANK."""
-        hashes = matrix(documents, "hash", 2)
-        some = (hashes[:, 0] | hashes[:, 1]) != 0
-        columns = {
-            "partition": pa.array(hashes[some, 0]),
-            "rest": pa.array(hashes[some, 1]),
-            "date": pa.array(column(documents, "date")[some]),
-        }
-        return pa.table(columns | nodes(documents).take(some).columns())
+        return hash_rows(documents, "hash", "date")
