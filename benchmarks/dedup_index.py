@@ -25,11 +25,10 @@ from gristmill.pipelines.run import open_run
 
 
 def build(folder, run):
-    which, through = near_pass(run)
-    index = Index.make(folder, which.surveys.stage)
+    index = Index.make(folder, near_pass(run)[0].stage)
     writer = index.writer()
     start = time.perf_counter()
-    for piece in pieces(run, which, through):
+    for piece in pieces(run):
         writer.add(*piece)
     added = time.perf_counter()
     name = writer.finish()

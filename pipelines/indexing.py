@@ -21,34 +21,31 @@ from .run import open_run
 from .texts import ShardTexts
 
 if TYPE_CHECKING:
+    from .recipe import GlobalUse
     from .run import Run
 
 
-def near_pass(run: Run) -> tuple[Pass, list[Pass]]:
-    """The pass that surveyed for near duplicates, and the passes that made its text."""
+def near_pass(run: Run) -> tuple[GlobalUse, Pass, list[Pass]]:
+    """The near duplicates of a run, the pass that surveyed for them, and those up to it."""
     through: list[Pass] = []
     for which in run.passes:
         through.append(which)
         if which.surveys is not None and isinstance(which.surveys.stage, NearDuplicates):
-            return which, through
+            return which.surveys, which, through
     msg = f"{run.store.root}: its recipe has no near_duplicates, so it holds no sketches to index"
     raise UsageError(msg)
 
 
 def add_run(folder: Path, run: Run) -> dict[str, Any]:
     """Make an index of a run's documents, or add them to one; says what it came to."""
-    which, through = near_pass(run)
-    use = which.surveys
-    if use is None:  # near_pass sees to it
-        raise UsageError(which.name)
-    stage = use.stage
+    stage = near_pass(run)[0].stage
     if (folder / "index.json").is_file():
         index = Index.open(folder, missing=True)
         index.check_same(stage)
     else:
         index = Index.make(folder, stage)
     writer = index.writer()
-    for piece in pieces(run, which, through):
+    for piece in pieces(run):
         writer.add(*piece)
     before = len(index.about["runs"])
     changed = index.add(writer)
@@ -66,12 +63,10 @@ def add_run(folder: Path, run: Run) -> dict[str, Any]:
 
 
 def pieces(
-    run: Run, which: Pass, through: list[Pass]
+    run: Run,
 ) -> Iterator[tuple[str, Nodes, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
     """What `RunWriter.add` takes, by row group: documents with shingles, sketched before."""
-    use = which.surveys
-    if use is None:  # near_pass sees to it
-        raise UsageError(which.name)
+    use, which, through = near_pass(run)
     stage = use.stage
     for shard in run.covered(use):
         texts = ShardTexts(run, shard, [p.name for p in through])
@@ -113,10 +108,7 @@ def ask_text(folder: Path, text: str) -> list[dict[str, Any]]:
 def ask_run(folder: Path, run: Run) -> Iterator[dict[str, Any]]:
     """What the documents of a run duplicate: one row for each that duplicates any."""
     index = Index.open(folder)
-    which, through = near_pass(run)
-    use = which.surveys
-    if use is None:
-        raise UsageError(which.name)
+    use, which, through = near_pass(run)
     for shard in run.covered(use):
         texts = ShardTexts(run, shard, [p.name for p in through])
         starts = texts.starts()
