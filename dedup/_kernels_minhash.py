@@ -1,8 +1,7 @@
 """Kernels of classic MinHash as datasketch 2 defines it: SHA-1, then affine maps modulo 2**32.
 
-SHA-1 of one shingle (one or two blocks of 64 bytes) costs as much as 128 permutations of it: they
-are one multiply-add and a minimum each and become SIMD. Plain-Python twin: hashlib and NumPy in
-tests/naive_dedup.py.
+A permutation of a shingle is one multiply-add and a minimum, without a branch; SHA-1 of it takes 80
+rounds for each block of 64 bytes. Plain-Python twin: hashlib and NumPy in tests/naive_dedup.py.
 """
 
 from __future__ import annotations

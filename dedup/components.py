@@ -2,9 +2,9 @@
 
 `clusters` is a function of whole components. Which component an edge belongs to cannot be told
 partition by partition, so one call sees all edges, but of each only two 64-bit keys: it reduces a
-partition's edges to a forest (a link a document, 16 bytes), and joins the forests. 64 bytes a
-document that has a near duplicate, at the peak; text, ids and sizes stay on disk. `label` then
-brings each edge to its component's partition, and `clusters` runs on all of them at once.
+partition's edges to a forest (a link a document, 16 bytes), and joins the forests. So its memory
+follows the documents that have a near duplicate, not the edges; text, ids and sizes stay on disk.
+`label` then brings each edge to its component's partition, where `clusters` covers it.
 
 Label propagation in rounds would keep less in memory, but needs as many rounds as a chain is long.
 A key is a hash of (shard, id): two documents that share one (odds of 3 % that any do among 10**9)
