@@ -290,7 +290,7 @@ def _sentences(data, base, i, end, at, planes, table):
 
 
 @njit(cache=True, nogil=True)
-def _run(data, base, i, end, at, planes, e_starts, e_lengths, cut, cuts):
+def _run(i, end, at, planes, e_starts, e_lengths, cut, cuts):
     """Most code points without a space in a line; cut[cut:cuts] are not there.
 
     Characters of scripts without spaces end a run.
@@ -415,7 +415,7 @@ def c4(data, offsets, planes, blocks, row0, table, limits, phrases, forms, edits
             some = _chunks(visible, at, begin, end) if tokens else _count(start, at, begin, end)
             reason, found = 0, 0
             if end - begin > max_word and max_word < _run(
-                data, base, begin, end, at, planes, e_starts, e_lengths, edit_before, edit
+                begin, end, at, planes, e_starts, e_lengths, edit_before, edit
             ):
                 reason = 1
             elif terminal and not _ends_well(
