@@ -14,6 +14,7 @@ a set that all tools know, whatever they answer. MB are 10^6 bytes; CPU time, th
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -130,6 +131,49 @@ def macro_f1(truth: list[str], said: list[str], among: set[str]) -> float:
     return sum(each) / len(each)
 
 
+def detector(passages: list[tuple[str, str]], pages: list[str]) -> None:
+    """What the detector's samples, function words and votes are worth."""
+    from resiliparse.parse.lang import detect_fast
+
+    def alone(values: list[str]) -> list[str]:
+        return [plain(detect_fast(t, 1 << 30)[0]) for t in values]
+
+    def told(values: list[str]) -> list[str]:
+        return [plain(c) for c in ours(Language())(values)]
+
+    def share(hits: list[bool]) -> str:
+        return f"{sum(hits) / len(hits):.1%} of {len(hits):,}"
+
+    same = [a == b for a, b in zip(told(pages), alone(pages), strict=True) if a != "und"]
+    print(f"pages named by their samples: as by the whole text {share(same)}")
+    known = {plain(c) for c in codes()}
+    truth, values = zip(*((k, t) for k, t in passages if k in known), strict=True)
+    right = [a == b for a, b in zip(told(values), truth, strict=True)]
+    print(f"passages of {len(set(truth))} languages: right {share(right)}")
+    for language in ("hin", "mar", "nep"):
+        some = [t for k, t in passages if k == language]
+        if some:
+            both = (share([c == language for c in ask(some)]) for ask in (alone, told))
+            print(f"{language}: right alone {next(both)}, with function words {next(both)}")
+    draw = random.Random(1)
+    by = defaultdict(list)
+    for language, text in zip(truth, values, strict=True):
+        by[language].append(text)
+    long = sorted(language for language, each in by.items() if len(each) >= 3)
+    mixed, single = [], []
+    for _ in range(600):
+        mixed.append("\n".join(_long(draw, by[k], 1) for k in draw.sample(long, 3)))
+        single.append(_long(draw, by[draw.choice(long)], 3))
+    print(f"und, of three languages: {share([c == 'und' for c in told(mixed)])}")
+    print(f"und, of one language: {share([c == 'und' for c in told(single)])}")
+    print(f"und, web pages: {share([c == 'und' for c in told(pages)])}")
+
+
+def _long(draw: random.Random, texts_: list[str], thirds: int) -> str:
+    """About 2,000 letters a third, of texts drawn."""
+    return "\n".join(" ".join(draw.sample(texts_, 3))[:2000] for _ in range(thirds))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, help="a fastText model of languages")
@@ -153,6 +197,7 @@ def main() -> None:
         size = sum(len(v.encode()) for v in some) / 1e6
         speed = size / best(lambda ask=ask, some=some: ask(some), 3)
         print(f"{tool:<36}" + "".join(f"{x:16.3f}" for x in row) + f"{speed:9.1f}", flush=True)
+    detector(sets()["passages"], values)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Quality heads: MB/s of two heads together beside the library's own predict.
 
-    python benchmarks/quality.py
+    python benchmarks/quality.py          speed
+    python benchmarks/quality.py known    how much the shipped heads know of texts, by language
 
 Two heads of the size that quality filters have (dim 100, words and bigrams, 2,000,000 buckets: 837
 MB each) are trained for one epoch on the texts with made-up labels: speed is what is asked here,
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from _texts import best, texts
+from _texts import DATA, best, rows_of, texts
 
 from gristmill.filters.fasttext import bank, load
+from gristmill.filters.quality import read_heads, shipped
 
 SHAPE = {"dim": 100, "wordNgrams": 2, "bucket": 2_000_000, "epoch": 1, "thread": 1, "verbose": 0}
 
@@ -71,5 +73,22 @@ def main() -> None:
     print(f"largest difference of a probability: {apart:.1e}")
 
 
+def known() -> None:
+    """Known features for each word, the median over texts, of the head that knows least."""
+    fast = read_heads(tuple(shipped().values())).fast
+    pages = texts()[1]
+    sets = {"web pages": pages, "the same in capitals": [page.upper() for page in pages]}
+    for row in rows_of(DATA / "f-multilingual-lingua" / "sentences.jsonl.gz"):
+        if row["lang"] in ("en", "fr", "de", "ru", "zh"):
+            sets.setdefault(f"sentences, {row['lang']}", []).append(row["text"])
+    code = rows_of(DATA / "e-code-repos" / "develop.jsonl.gz")
+    sets["code"] = [str(row.get("text") or row.get("content") or "") for row in code]
+    for name, values in sets.items():
+        _, features, words = fast.judge(pa.array(values, pa.large_string()))
+        some = words > 0
+        least = min(float(np.median(count[some] / words[some])) for count in features)
+        print(f"{name:<24} {len(values):6,} texts {least:6.2f}")
+
+
 if __name__ == "__main__":
-    main()
+    known() if sys.argv[1:] == ["known"] else main()

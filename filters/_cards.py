@@ -50,6 +50,17 @@ def model_sha256(model: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def expected(probabilities: np.ndarray, values: Sequence[float]) -> np.ndarray:
+    """The expected value, float64[rows], of probabilities [rows, labels] of these values.
+
+    Added label by label: a matrix product would add in an order of its own on each CPU.
+    """
+    total = np.zeros(len(probabilities), np.float64)
+    for column, value in enumerate(values):
+        total += probabilities[:, column].astype(np.float64) * value
+    return total
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Card:
     """A card, its labels in the model's order. `values` is None where labels are kinds."""
@@ -60,14 +71,8 @@ class Card:
     calibration: np.ndarray  # float64[points, 2]: score, probability
 
     def score(self, probabilities: np.ndarray) -> np.ndarray:
-        """The expected value, float64[rows], of probabilities float32[rows, labels].
-
-        Added label by label: a matrix product would add in an order of its own on each CPU.
-        """
-        total = np.zeros(len(probabilities), np.float64)
-        for column, value in enumerate(self.values or ()):
-            total += probabilities[:, column].astype(np.float64) * value
-        return total
+        """The expected value, float64[rows], of probabilities float32[rows, labels]."""
+        return expected(probabilities, self.values or ())
 
     def bucket(self, score: np.ndarray) -> np.ndarray:
         """0 to 19, uint8[rows]: how many cut points a score reaches."""

@@ -238,7 +238,7 @@ def quality(data, offsets, planes, blocks, stop_keys, stop_lists, bullets, out):
                     run = _dots(data, base + i, base + n)
                     ellipses += run // 3
                     free = i + run
-        for b in data[base : base + n]:  # by index it takes 4 times as long
+        for b in data[base : base + n]:  # by index it takes longer
             hashes += b == 0x23
         lines, bullet_lines, ellipsis_lines = 0, 0, 0
         i = 0

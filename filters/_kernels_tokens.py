@@ -5,8 +5,8 @@ What stands between spaces is peeled: marks in front and behind are tokens, as a
 digits and ellipses; then an address is one token, a contraction two, and the rest is split at
 hyphens, commas and slashes between letters and at full stops between a small and a capital letter.
 That is spaCy's English tokeniser without its lists of exceptions (`Inc.`, `e.g.`, `cannot`) and its
-rules for other languages; each character of a script without spaces is a token. Of 554 English web
-pages nine in ten have as many tokens as spaCy finds to within 0.5%.
+rules for other languages; each character of a script without spaces is a token. What that does to
+the rules `benchmarks/filters.py agreement` prints.
 """
 
 # ruff: noqa: PLR1714, RUF001, SIM102 - Numba compiles a chain of comparisons to less than a set; the

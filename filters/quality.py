@@ -11,8 +11,9 @@ three classifiers, maximum of 20 buckets). A head of kinds gives the likeliest l
 
 A fastText head knows the words that it was trained on and says of a text without them what it says
 of nothing. So a text is not judged of which it knows too little: known words, and pairs of words,
-for each word between blanks. Found for the shipped heads: 0.9 to 1.3 in English prose, 0.5 in code,
-French and English in capitals, 0.2 in German, 0.03 in Russian, 0 in Chinese.
+for each word between blanks. Medians for the shipped heads (`benchmarks/quality.py known`): 1.3 in
+English web pages, 0.6 in the same in capitals, 0.7 in code, 0.5 in French, 0.2 in German, 0 in
+Russian and Chinese.
 
 fastText heads share one pass over the text and their scores are the same bits on any CPU, so that
 no document changes its bucket from one machine to another. The libraries behind the other two

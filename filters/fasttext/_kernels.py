@@ -313,8 +313,8 @@ def sums(data, offsets, words, scheme, buckets, table, out):
     the library's `predict` on the text with its line feeds as spaces and one at the end.
     """
     ngrams, bucket, minn, maxn = scheme
-    # Taken apart here: a tuple of arrays handed to an inner function costs 40 ns a call in counts
-    # of references, half of all the time.
+    # Taken apart here: a tuple of arrays handed to an inner function costs counts of
+    # references with each call.
     slots, pool, bounds, count = words
     bits, ranks = buckets
     mask = np.uint64(len(slots) - 1)

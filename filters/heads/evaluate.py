@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...documents.errors import UsageError
-from .._cards import BUCKETS, model_sha256
+from .._cards import BUCKETS, expected, model_sha256
 from ..fasttext import load
 from . import fit, metrics
 from .attacks import ATTACKS
@@ -69,11 +69,8 @@ def evaluate(
 
 
 def scores(probabilities: np.ndarray) -> np.ndarray:
-    """Expected grade float64[texts], label by label as `_cards.Card.score` adds."""
-    total = np.zeros(len(probabilities))
-    for grade in range(probabilities.shape[1]):
-        total += probabilities[:, grade].astype(np.float64) * grade
-    return total
+    """Expected grade float64[texts]."""
+    return expected(probabilities, range(probabilities.shape[1]))
 
 
 def cut_points(score: np.ndarray) -> list[float]:

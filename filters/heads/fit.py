@@ -5,7 +5,7 @@ n x n, however many the columns.
 Ridge gives several latent scores: the grade, whether it reaches 1, 2 and 3 (or one for each
 kind), and what else the pages are labelled with. A softmax over them, fitted on scores of texts
 whose site the ridge has not seen, makes probabilities of the labels: linear in the features still,
-but the expected grade is not. docs/heads.md has what was measured of that. The recipe's defaults
+but the expected grade is not. docs/heads.md says what was tried. The recipe's defaults
 (shares, power, burst) were chosen with document frequencies counted over all pages.
 
 One thread, fixed folds, no random start: the same bytes on the same machine and versions.
