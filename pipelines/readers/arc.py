@@ -17,8 +17,16 @@ from collections.abc import Iterator
 
 from ...documents.records import Locator, Loss, Record, Skip
 from .account import ReadOptions
+from .framing import (
+    Framed,
+    Header,
+    ends_after,
+    pass_line_ends,
+    resync,
+    too_large,
+    unfinished,
+)
 from .stream import Stream
-from .warc import Framed
 from .warcrecord import make_page
 
 _LINE = (
@@ -32,7 +40,7 @@ NEXT = re.compile(rb"(?<=\n)" + _LINE)
 _ADDRESS = re.compile(rb"(?:\d{1,3}\.){3}\d{1,3}")
 _DATE = re.compile(rb"\d{12,17}")
 LONGEST = 17_200  # bytes of a header line
-_PIECE = 1 << 20
+_NEXT = Header(NEXT, LONGEST, "length")
 
 
 def starts(head: bytes) -> bool:
@@ -69,8 +77,7 @@ def frame_arc(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
     while stream.fill(1):
         start = stream.position
         if stream.buf[stream.at] in b"\r\n":
-            while stream.fill(1) and stream.buf[stream.at] in b"\r\n":
-                stream.at += 1
+            pass_line_ends(stream)
             yield stream.position, Skip(reason="blank", span=stream.position - start, records=0)
             continue
         stream.fill(LONGEST)
@@ -89,14 +96,10 @@ def _record(
     url, _, date, media, digits = line.groups()
     size = int(digits)
     if head + size > options.max_record_bytes:
-        return _too_large(stream, start, head, size)
+        return too_large(stream, start, head, size, _NEXT)
     if not stream.fill(head + size):
-        return _unfinished(stream, start, head, f"length {size}, but the stream ends")
-    ends = 0
-    while stream.fill(head + size + ends + 1) and stream.buf[stream.at + head + size + ends] in (
-        b"\r\n"
-    ):
-        ends += 1
+        return unfinished(stream, start, head, f"length {size}, but the stream ends", _NEXT)
+    ends = ends_after(stream, head + size)
     stream.fill(head + size + ends + LONGEST)
     after = stream.at + head + size + ends
     # Some writers count the line end that closes a record in its length.
@@ -107,9 +110,9 @@ def _record(
         or stream.buf.find(b"\n", after) < 0  # a line that the stream cuts
     )
     if after < len(stream.buf) and not (follows and next_stands):
-        return _resync(stream, start, head, f"length {size} is not followed by a record")
+        return resync(stream, start, head, f"length {size} is not followed by a record", _NEXT)
     if stream.fault is not None and not follows and after == len(stream.buf):
-        return _unfinished(stream, start, head, "the line end after the record is cut")
+        return unfinished(stream, start, head, "the line end after the record is cut", _NEXT)
     begin = stream.at + head
     item = _item(
         url.decode("utf-8", "replace"),
@@ -162,56 +165,4 @@ def _headless(stream: Stream, start: int) -> Framed | None:
     line = stream.buf.find(b"\n", stream.at) < 0
     if line and stream.fault is not None:
         return None
-    return _resync(stream, start, 0, "no ARC header where a record should start", cut=line)
-
-
-def _unfinished(stream: Stream, start: int, head: int, detail: str) -> Framed | None:
-    """A record that the stream cuts, unless its length is wrong and hides another record."""
-    if NEXT.search(stream.buf, stream.at + head):
-        return _resync(stream, start, head, detail)
-    if stream.fault is not None:
-        return None
-    if not stream.ended:
-        return _resync(stream, start, head, detail)
-    stream.at += stream.available
-    span = stream.position - start
-    loss = Loss(locator=stream.locate(start, span), reason="truncated_stream", detail=detail)
-    return stream.position, loss
-
-
-def _resync(stream: Stream, start: int, head: int, detail: str, *, cut: bool = False) -> Framed:
-    """Give up the bytes from `start` to the next header line after `head` bytes of them."""
-    where = stream.locate(start)
-    stream.at += max(1, head)
-    found = stream.discard(NEXT, LONGEST)
-    span = stream.position - start
-    locator = Locator(where.file, where.offset, where.inner, span)
-    reason = "truncated_stream" if cut and not found and stream.ended else "bad_framing"
-    return stream.position, Loss(locator=locator, reason=reason, detail=detail)
-
-
-def _too_large(stream: Stream, start: int, head: int, size: int) -> Framed:
-    """Pass a record over without holding it; a header line inside it means a wrong length."""
-    where = stream.locate(start)
-    stream.at += head
-    left = size
-    reason, detail = "too_large", f"{size} bytes"
-    while left:
-        if not stream.fill(min(left, _PIECE)) and not stream.available:
-            reason, detail = "truncated_stream", f"{size} bytes, {left} of them missing"
-            break
-        take = min(left, stream.available)
-        if hit := NEXT.search(stream.buf, stream.at, stream.at + take):
-            stream.at = hit.start()
-            reason, detail = "bad_framing", f"length {size} reaches over another record"
-            break
-        keep = LONGEST if take < left and stream.fill(stream.available + 1) else 0
-        step = max(1, min(take, stream.available) - keep)
-        stream.at += step
-        left -= step
-    if reason == "too_large":
-        while stream.fill(1) and stream.buf[stream.at] in b"\r\n":
-            stream.at += 1
-    span = stream.position - start
-    locator = Locator(where.file, where.offset, where.inner, span)
-    return stream.position, Loss(locator=locator, reason=reason, detail=detail)
+    return resync(stream, start, 0, "no ARC header where a record should start", _NEXT, cut=line)

@@ -19,7 +19,7 @@ from .stored import CLOSE, HOLD, Event, Fault, Open, Proof, Stored
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _READ = 128 << 10  # bytes decoded at once: one block
-_WINDOW = 128 << 20  # bytes, the largest window that a frame may ask for (zstd --long=27)
+WINDOW = 128 << 20  # bytes, the largest window that a frame may ask for (zstd --long=27)
 _DICTIONARY = b"\x5d\x2a\x4d\x18"
 _LARGEST = 64 << 20  # bytes of a dictionary
 
@@ -125,11 +125,11 @@ def _decode_frame(stored: Stored, at: int, account: ReadAccount) -> Generator[Ev
         account.padding += end - at
         return end
     yield Open(at)
-    if not reason and (window := _window(stored, at)) > _WINDOW:
+    if not reason and (window := _window(stored, at)) > WINDOW:
         account.damaged += end - at
         yield Fault(
             "window_too_large",
-            f"the zstd frame asks for a window of {window >> 20} MiB, at most {_WINDOW >> 20} MiB "
+            f"the zstd frame asks for a window of {window >> 20} MiB, at most {WINDOW >> 20} MiB "
             "are given: compress the file again with `--long=27` or less",
             at,
         )
@@ -207,7 +207,7 @@ def one_frame(stored: Stored, at: int, end: int) -> Generator[bytes, None, str]:
     """Decode the frame in [at, end). Returns what was wrong, or ""."""
     if stored.dictionary is None:
         stored.dictionary = _dictionary(stored)
-    library = zstandard.ZstdDecompressor(max_window_size=_WINDOW, **stored.dictionary)
+    library = zstandard.ZstdDecompressor(max_window_size=WINDOW, **stored.dictionary)
     source = _Span(stored, at, end)
     reader = library.stream_reader(source, read_size=_READ, read_across_frames=False)  # type: ignore[arg-type]
     try:
@@ -230,7 +230,7 @@ def _dictionary(stored: Stored) -> dict[str, zstandard.ZstdCompressionDict]:
     data = stored.outside(8, size)
     if data.startswith(MAGIC):
         try:
-            library = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+            library = zstandard.ZstdDecompressor(max_window_size=WINDOW)
             data = library.decompress(data, max_output_size=_LARGEST)
         except zstandard.ZstdError:
             return {}

@@ -24,7 +24,7 @@ import brotli
 import zstandard
 
 from .binary import binary, plain
-from .frames import MAGIC, frame_end
+from .frames import MAGIC, WINDOW, frame_end
 
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
 _CHUNK = re.compile(rb"[ \t]*([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -210,7 +210,7 @@ def _zstd(body: bytes, limit: int) -> bytes:
             raise HttpError("truncated_body", "the zstd body has no end")
         if fault:
             break  # the library says what it is
-    source = zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader(
+    source = zstandard.ZstdDecompressor(max_window_size=WINDOW).stream_reader(
         io.BytesIO(body), read_across_frames=True
     )
     try:

@@ -16,8 +16,8 @@ from typing import Any
 
 from ...documents.records import Locator, Loss, Record, Skip
 from .account import ReadOptions
+from .framing import Framed, lost
 from .stream import Stream
-from .warc import Framed
 
 MAX_DEPTH = 200  # objects and arrays in each other that a row may hold; agent runs have some 20
 TOO_DEEP = f"nested too deeply: at most {MAX_DEPTH} objects and arrays in each other"
@@ -82,19 +82,15 @@ def _nuls(stream: Stream) -> Framed:
     start = stream.position
     where = stream.locate(start)
     stream.discard(_OTHER, 0)
-    span = stream.position - start
-    locator = Locator(where.file, where.offset, where.inner, span)
-    detail = f"{span} NULs where a line should start"
-    return stream.position, Loss(locator=locator, reason="bad_framing", detail=detail)
+    detail = f"{stream.position - start} NULs where a line should start"
+    return lost(stream, where, start, "bad_framing", detail)
 
 
 def _too_large(stream: Stream, start: int) -> Framed:
     where = stream.locate(start)
     if stream.discard(_NEWLINE, 0):
         stream.at += 1
-    span = stream.position - start
-    locator = Locator(where.file, where.offset, where.inner, span)
-    return stream.position, Loss(locator=locator, reason="too_large", detail=f"{span} bytes")
+    return lost(stream, where, start, "too_large", f"{stream.position - start} bytes")
 
 
 def parse_line(line: bytes, locator: Locator, options: ReadOptions) -> Record | Loss:

@@ -45,6 +45,7 @@ from .arc import frame_arc
 from .columns import MAGIC, read_parquet, reread_row
 from .extents import Extent
 from .frames import decode_frames
+from .framing import Framed, lost
 from .jsonl import frame_jsonl, parse_line
 from .members import Codec, decode_members
 from .sniff import BOM, PROBE, REACH, codec_of, foreign, kind_of, next_start, sealed
@@ -52,7 +53,7 @@ from .storage import Ranges, open_file
 from .stored import REACH as TRUST
 from .stored import Event, Stored
 from .stream import Stream
-from .warc import Framed, frame_warc
+from .warc import frame_warc
 from .whole import frame_whole, whole_record
 
 Item = Record | Loss | Skip
@@ -213,9 +214,7 @@ def _unknown(stream: Stream) -> Framed:
         if not stream.fill(stream.available + 1):
             stream.at = len(stream.buf)
             break
-    span = stream.position - start
-    locator = Locator(where.file, where.offset, where.inner, span)
-    return stream.position, Loss(locator=locator, reason=reason, detail=detail)
+    return lost(stream, where, start, reason, detail)
 
 
 def _hold(stream: Stream, given: ReadOptions) -> Iterator[Item]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from . import arc
-from .frames import find_frame
+from .frames import MAGIC, find_frame
 from .frames import starts as frame_starts
 from .members import CODECS, Codec
 from .stored import Stored
@@ -27,7 +27,7 @@ _FOREIGN = (
 # What is foreign only inside a codec: files are packed once.
 _PACKED = (
     (b"\x1f\x8b\x08", "gzip inside a compressed file: unpack it once"),
-    (b"\x28\xb5\x2f\xfd", "zstd inside a compressed file: unpack it once"),
+    (MAGIC, "zstd inside a compressed file: unpack it once"),
     (b"\xfd7zXZ\0", "xz inside a compressed file: unpack it once"),
     (b"BZh", "bzip2 inside a compressed file: unpack it once"),
     (b"PAR1", "Parquet inside a compressed file: unpack it, Parquet is compressed in itself"),
@@ -55,7 +55,7 @@ def codec_of(stored: Stored) -> Codec | str:
         return "plain"
     # The first member's header may be what is damaged: look for a sound one behind it.
     near = bytes(stored.view(stored.start, _SEARCH))
-    if b"\x28\xb5\x2f\xfd" in near:
+    if MAGIC in near:
         at = find_frame(stored, stored.start)
         if at < stored.start + _SEARCH:
             return "zstd"

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ...documents.errors import StopError
 from .storage import Kept, Ranges
@@ -57,7 +56,7 @@ class Proof:
 class Fault:
     """Here the decoded stream is broken; what follows belongs to another member."""
 
-    reason: str  # truncated_stream, corrupt_member
+    reason: str  # truncated_stream, corrupt_member, window_too_large
     detail: str
     offset: int  # stored byte of the broken member
 
@@ -159,18 +158,3 @@ class Stored:
                 return
             yield data
             at += len(data)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._ranges.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self.close()

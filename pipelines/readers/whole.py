@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from ...documents.records import Locator, Loss, Record
 from .account import ReadOptions
 from .binary import binary
+from .framing import Framed, lost
 from .storage import key_of
 from .stream import Stream
-from .warc import Framed
 
 MEDIA = {"text": "text/plain", "html": "text/html"}
 
@@ -58,5 +58,4 @@ def _passed(stream: Stream, reason: str, detail: str) -> Framed:
         stream.at = len(stream.buf)
         if not stream.fill(1):
             break
-    locator = Locator(where.file, where.offset, where.inner, stream.position - start)
-    return stream.position, Loss(locator=locator, reason=reason, detail=detail)
+    return lost(stream, where, start, reason, detail)
