@@ -112,12 +112,12 @@ def parse_line(line: bytes, locator: Locator, options: ReadOptions) -> Record | 
     if not isinstance(row, dict):
         detail = f"expected an object, found {type(row).__name__}"
         return Loss(locator=locator, reason="bad_schema", detail=detail)
-    if text.count("[") + text.count("{") > MAX_DEPTH and too_deep(row):
+    if text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(row):
         return Loss(locator=locator, reason="bad_json", detail=TOO_DEEP)
     return make_record(row, text, locator, options)
 
 
-def too_deep(row: Mapping[str, Any]) -> bool:
+def _too_deep(row: Mapping[str, Any]) -> bool:
     """Whether more than MAX_DEPTH objects and arrays (the row is one) lie in each other."""
     level: list[Any] = [row]
     for _ in range(MAX_DEPTH):

@@ -11,7 +11,7 @@ How each kind of damage is caught, whatever the codec and container:
     damaged header             warc, arc: resynchronised at the next header, from its own first byte
     line of wrong bytes        jsonl: each line is decoded and parsed on its own
     wrong type, null           jsonl, columns: a row of `bad_schema` or `null_text`
-    nested without end         jsonl, columns: 200 levels, `bad_json` or `bad_schema`
+    nested without end         jsonl: 200 levels, `bad_json`; columns: Arrow's 100, `corrupt_member`
     value that Python lacks    columns: a string or null instead, a repair and no loss
     NULs before a line         jsonl: `bad_framing` up to the line, which is read
     damaged start of a file    sniff: `bad_framing` up to the first thing that starts a record
@@ -24,10 +24,9 @@ How each kind of damage is caught, whatever the codec and container:
     foreign bytes              sniff: `unknown_format`, with what they seem to be
     nothing at all             here: `empty_file`, dropped and no fault: writers leave such files
 
-FastWARC is not used. benchmarks/readers.py, one core of a busy machine, decoded: WET 179 MB/s here
-and 204 there, WARC 562 and 876. For that it stops without a word at an empty
-member or padding, reads a wrong Content-Length over the next record, loses records with LF header
-lines, and has no offsets inside a member.
+FastWARC is not used, though it is faster (benchmarks/README.md, by benchmarks/readers.py): it stops
+without a word at an empty member or padding, reads a wrong Content-Length over the next record,
+loses records with LF header lines, and has no offsets inside a member.
 """
 
 from __future__ import annotations

@@ -50,8 +50,11 @@ def test_start_noise_with_an_open_brace_in_it_is_no_jsonl(make):
     assert (len(got.records), got.reasons) == (3, ["bad_framing"])
 
 
-def test_archive_is_passed_over_whole(make):
-    data = b"PK\x03\x04" + NOISE[:100_000] + b"\n" + records(make, "jsonl")
+@pytest.mark.parametrize("head", [b"PK\x03\x04", b"name".ljust(257, b"\0") + b"ustar"])
+@pytest.mark.parametrize("noise", [1_000, 100_000])  # what it holds lies in what is sniffed, or not
+@pytest.mark.parametrize("container", ["jsonl", "arc", "wet"])
+def test_archive_is_passed_over_whole(make, head, noise, container):
+    data = head + NOISE[:noise] + b"\n" + records(make, container)
     got = make.read(data)
     assert (got.records, got.reasons) == ([], ["unknown_format"])
     assert got.losses[0].locator.span == len(data)
