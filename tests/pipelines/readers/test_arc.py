@@ -99,6 +99,28 @@ def test_arc_plain_cut_is_truncated(make, cut):
     assert got.reasons == ["truncated_stream"]
 
 
+@pytest.mark.parametrize("left", [5, 30])
+def test_arc_cut_inside_a_header_is_truncated(make, left):
+    got = make.read(make.arc(0, b"") + make.arc(1, PAGE) + make.arc(2, PAGE)[:left])
+    assert [r.url for r in got.records] == ["http://h/1"]
+    assert [(x.reason, x.locator.span) for x in got.losses] == [("truncated_stream", left)]
+
+
+@pytest.mark.parametrize("container", ["arc", "wet"])
+@pytest.mark.parametrize("shift", range(-60, 10, 5))
+def test_record_above_the_limit_ends_at_a_header_between_two_pieces(make, container, shift):
+    """Stored bytes come 1 MiB at a time; a header is found wherever one of these ends in it."""
+    made = {"arc": lambda n: make.arc(n, PAGE), "wet": make.wet}[container]
+    long = b"x" * ((2 << 20) + shift) + b"\n"
+    first = {
+        "arc": lambda: make.arc(1, b"", length=5 << 20),
+        "wet": lambda: make.warc("conversion", b"", length=5 << 20),
+    }[container]().rstrip(b"\r\n")
+    got = make.read(first + long[len(first) :] + made(2) + made(3), max_record_bytes=100_000)
+    assert (len(got.records), got.reasons) == (2, ["bad_framing"])
+    assert got.losses[0].locator.span == len(long)
+
+
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
 def test_arc_splits_at_records(make, tmp_path, codec):
     rng = random.Random(5)
