@@ -29,9 +29,16 @@ from ._exact import first_true
 
 SIGNALS = ("noai", "noimageai", "tdm", "noindex", "noarchive")
 _WIDTH = 32  # bytes of a licence's name
+# A restriction in any spelling: one that is passed over would make a licence freer than it is
+_LIMITS = {
+    "nc": r"nc|non[-_ ]?commercial",
+    "nd": r"nd|no[-_ ]?deriv(?:ative)?s?(?:[-_ ]works)?",
+    "sa": r"sa|share[-_ ]?alike",
+}
+_LIMIT = "|".join(_LIMITS.values())
 _CC = re.compile(
-    r"(?:creativecommons\.org/licenses/|\bcc[- _]?)(?P<kind>by(?:[-_ ](?:nc|nd|sa)){0,2})"
-    r"(?:[/\-_ ](?P<version>\d\.\d))?",
+    r"(?:creativecommons\.org/licenses/|\bcc[- _]?)by(?:[- _]attribution)?"
+    rf"(?P<limits>(?:[-_ ]*(?:{_LIMIT}))*+)(?![a-z])(?:[/\-_ ]v?(?P<version>\d\.\d))?",
     re.IGNORECASE,
 )
 _DOMAIN = re.compile(
@@ -39,6 +46,8 @@ _DOMAIN = re.compile(
     r"|\bcc[- _]?0(?:[- _](?P<zero>\d\.\d))?",
     re.IGNORECASE,
 )
+# A pattern that names a whole Creative Commons licence before its `*`
+_WHOLE = re.compile(r"(cc-(?:by(?:-(?:nc|nd|sa))*|0|mark))-?\*")
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _KNOWN = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
@@ -46,8 +55,10 @@ _KNOWN = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 def licence_name(stated: str) -> str:
     """One name for a licence: `cc-by-sa-4.0`, `cc-0-1.0`, `cc-mark-1.0`, else as stated, dashed."""
     if match := _CC.search(stated):
-        kind = re.sub("[ _]", "-", match["kind"].lower())
-        return f"cc-{kind}-{match['version']}" if match["version"] else f"cc-{kind}"
+        said = match["limits"]
+        found = (name for name, form in _LIMITS.items() if re.search(form, said, re.IGNORECASE))
+        kind = "-".join(("cc-by", *found))
+        return f"{kind}-{match['version']}" if match["version"] else kind
     if match := _DOMAIN.search(stated):
         kind = "mark" if (match["kind"] or "").lower() == "mark" else "0"
         version = match["version"] or match["zero"]
@@ -57,7 +68,12 @@ def licence_name(stated: str) -> str:
 
 
 def granted(name: str, pattern: str) -> bool:
-    """Whether a licence's name fits: itself, with any version after it, or what `*` stands for."""
+    """Whether a licence's name fits: itself, with any version after it, or what `*` stands for.
+
+    After the name of a whole licence `*` stands for its versions: what takes `cc-by-*` has not
+    agreed to `cc-by-nc-nd`. Elsewhere it stands for anything: `cc-*`, `gpl-*`, `*-4.0`.
+    """
+    pattern = _WHOLE.sub(r"\1", pattern)
     version = name.removeprefix(f"{pattern}-")
     return fnmatchcase(name, pattern) or (version != name and bool(_VERSION.fullmatch(version)))
 
@@ -100,12 +116,12 @@ class Rights:
 
     opt_out: str = "drop"  # or "keep": signals are attributes alone
     signals: tuple[str, ...] = ("noai", "tdm")  # those that opt a text out
-    licences: tuple[str, ...] = ()  # `cc-by`: any version; `cc-*`: all; empty: any, or none
+    licences: tuple[str, ...] = ()  # `cc-by`: any version of that; `cc-*`: all
     unlicensed: str = "drop"  # or "keep": what to do without a licence when `licences` are given
     trust_links: bool = False  # take a Creative Commons link without rel=license for the licence
 
     name: ClassVar[str] = "rights"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     reasons: ClassVar[tuple[str, ...]] = ("keep", "opt_out", "unlicensed", "other_licence")
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {"opt_out", "signals", "licences", "unlicensed", "trust_links"}
@@ -130,7 +146,7 @@ class Rights:
             if not isinstance(pattern, str) or not _KNOWN.fullmatch(pattern.replace("*", "x")):
                 msg = (
                     f"{self.name}.licences: found {pattern!r}, expected a name like cc-by-4.0, "
-                    "cc-by (any version of just that) or cc-* (all that begin so)"
+                    "cc-by (any version of just that; so is cc-by-*) or cc-* (all that begin so)"
                 )
                 raise UsageError(msg)
 
