@@ -41,6 +41,13 @@ A recipe is one YAML file; it states all that bears on the result. Start from
 | `priority` | its place | lower is kept first |
 | `removal_cap` | 0.9 | share of documents that a duplicate stage may remove; else it stops |
 | `max_loss` | 0 | share that may be damaged before the exit code is 1 |
+
+## Order
+
+What drops documents stands before `near_duplicates`: a stage after it that drops what it kept takes
+the whole cluster along, for the others are gone. `exact_duplicates` may stand first: a stage that
+looks at text alone says the same of each copy. The end of `run`, the report, the ledger's table
+`gone_clusters` and `why` say which clusters have none left, and which stage it was.
 """
 
 

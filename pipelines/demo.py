@@ -72,6 +72,9 @@ def summary(out: Path) -> str:
     try:
         rows = con.execute("SELECT documents, tokens FROM funnel ORDER BY position").fetchall()
         found = con.execute("SELECT count(*) FROM losses WHERE kind = 'fault'").fetchone()
+        gone = con.execute(
+            "SELECT stage, lost_to, count(*) FROM gone_clusters GROUP BY 1, 2 ORDER BY 1, 2"
+        ).fetchall()
     finally:
         con.close()
     (first, _), (last, tokens) = rows[0], rows[-1]
@@ -79,6 +82,11 @@ def summary(out: Path) -> str:
     said = (
         f"{last:,} of {first:,} documents left, {tokens:,} tokens; {faults:,} faults in the input"
     )
+    for stage, lost_to, clusters in gone:
+        said += (
+            f"\nclusters of {stage} with none left: {clusters:,}; what it kept was dropped by "
+            f"{lost_to}, which stands better before it in the recipe"
+        )
     return f"{said}\nreport: {out / REPORT}"
 
 

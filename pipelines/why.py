@@ -16,6 +16,7 @@ from ..documents.edits import Edits
 from ..documents.errors import GristmillError
 from ..documents.records import Locator
 from ..documents.stage import Stage
+from ..ledger.writer import connect
 from .accounts import accounts
 from .columns import EDITS, edits_from, schema_meta
 from .find import Place, corpus_ordinal, find, row_of
@@ -111,7 +112,7 @@ def _one_pass(run: Run, which: Pass, place: Place, earlier: list[str]) -> dict[s
         note = row[f"{stage['name']}.evidence"]
         if note is not None:
             told["evidence"] = _note(note)
-            _follow_witness(run, told["evidence"])
+            _follow_witness(run, stage["name"], told["evidence"])
         made = next((s for s in own if s.name == stage["name"]), None)
         if made is not None:
             told |= _measured(made, row, stage, code, text)
@@ -136,13 +137,37 @@ def _measured(
     return told if shown is None else {**told, "shown": shown}
 
 
-def _follow_witness(run: Run, note: Any) -> None:
-    """Say what became of a witness: a later stage may have dropped it."""
+def _follow_witness(run: Run, stage: str, note: Any) -> None:
+    """Say what became of a witness, and of the cluster: a later stage may have dropped it."""
     if not isinstance(note, dict) or not note.get("witness_in"):
         return
+    note["witness_now"] = _fate(run, note)
+    lost_to = _lost_to(run, stage, note.get("cluster", ""))
+    if lost_to:
+        note["cluster_now"] = f"none left: what was kept of it was dropped by {lost_to}"
+
+
+def _fate(run: Run, note: dict[str, Any]) -> str:
+    """What became of the witness that a note names, followed to the end."""
     for place in find(run, note["witness_id"]):
         if place.shard == note["witness_in"]:
-            note["witness_now"] = _outcome(run, place)
+            return _outcome(run, place)
+    return "not there"
+
+
+def _lost_to(run: Run, stage: str, cluster: str) -> str | None:
+    """The stages to which a cluster was lost, by the ledger; None when some of it is left."""
+    path = run.store.path("ledger.duckdb")
+    if not path.is_file():
+        return None
+    con = connect(path, read_only=True)
+    try:
+        found = con.execute(
+            "SELECT lost_to FROM gone_clusters WHERE stage = ? AND cluster = ?", [stage, cluster]
+        ).fetchone()
+    finally:
+        con.close()
+    return str(found[0]) if found else None
 
 
 def _outcome(run: Run, place: Place) -> str:
@@ -153,8 +178,13 @@ def _outcome(run: Run, place: Place) -> str:
             break
         row = row_of(run, name, place)
         if row["dropped_by"]:
-            stage = schema_meta(pq.read_schema(run.store.path(name)))["stages"]
-            return f"dropped by {stage[row['dropped_by'] - 1]['name']}"
+            stages = schema_meta(pq.read_schema(run.store.path(name)))["stages"]
+            stage = stages[row["dropped_by"] - 1]["name"]
+            note = _note(row[f"{stage}.evidence"] or "{}")
+            told = f"dropped by {stage}"
+            if isinstance(note, dict) and note.get("witness_in"):
+                told += f" for {note['witness_id']}: {_fate(run, note)}"
+            return told
     return "kept"
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from gristmill.documents.errors import StopError
 from gristmill.ledger.writer import connect
+from gristmill.pipelines.demo import summary
 from gristmill.pipelines.run import open_run
 from gristmill.pipelines.verify import verify_folder
 from gristmill.pipelines.why import why
@@ -63,9 +64,40 @@ def test_cluster_whose_kept_document_is_dropped_later_stands_in_the_books(made):
     near = told["passes"][-1]["stages"][0]
     assert near["verdict"] == "near_duplicate"
     assert near["evidence"]["witness_now"] == "dropped by gopher_quality"
+    assert near["evidence"]["cluster_now"].endswith("was dropped by gopher_quality")
     (other,) = why(open_run(made.out), "http://b.example/2")["documents"]
     assert other["passes"][-1]["stages"][0]["evidence"]["witness_now"] == "kept"
+    assert "cluster_now" not in other["passes"][-1]["stages"][0]["evidence"]
+    assert "clusters of near_duplicates with none left: 1;" in summary(made.out)
     assert verify_folder(made.out) == []
+
+
+def test_cluster_whose_kept_document_is_a_later_duplicate_stands_with_its_witness(tiny):
+    """Copies go for `copy`, `copy` for `near`: gone only where `near` is dropped, and by whom."""
+    rows = []
+    for words in (40, 120):
+        copy = text(f"copies {words}", words)
+        rows += [{"text": t, "url": f"http://{words}/{i}"} for i, t in enumerate([copy, copy])]
+        rows.append({"text": copy + " and more", "url": f"http://{words}/near"})
+    made = tiny(RECIPE.replace("CAP", "1"), a=rows, b=[{"text": text("own", 90)}])
+    con = connect(made.out / "ledger.duckdb", read_only=True)
+    found = con.execute("SELECT stage, size, kept, lost_to FROM gone_clusters").fetchall()
+    con.close()
+    assert found == [
+        ("exact_duplicates", 2, 1, "gopher_quality"),
+        ("near_duplicates", 2, 1, "gopher_quality"),
+    ]
+    removed = {}
+    for url in ("http://40/0", "http://40/1", "http://120/0", "http://120/1"):
+        (told,) = why(open_run(made.out), url)["documents"]
+        note = told["passes"][-1]["stages"][0]["evidence"]
+        removed[url] = (note["witness_now"].split(" for ")[0], note["witness_now"].split(": ")[-1])
+    assert sorted(removed.values()) == [
+        ("dropped by gopher_quality", "dropped by gopher_quality"),
+        ("dropped by near_duplicates", "dropped by gopher_quality"),
+        ("dropped by near_duplicates", "kept"),
+        ("kept", "kept"),
+    ]
 
 
 def test_removal_cap_stops_the_run_and_names_the_source(made):
