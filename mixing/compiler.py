@@ -11,7 +11,6 @@ import dataclasses
 import os
 import shutil
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,14 @@ import pyarrow as pa
 
 from ..documents.errors import ContractError, StopError, UsageError
 from ..documents.fingerprint import canonical, file_digest
+from .feasible import Feasibility
 from .order import NAME, test_vectors
 from .packing import GROUP, pack
-from .plan import FORMAT, Lane, Stage, plan_id
-from .quota import UNIT, integer_weights, ledger
+from .plan import FORMAT, Lane, plan_id
 from .selection import Catalogue
-from .spec import MixSpec, StageSpec
-from .usage import Usage, window_counts
+from .spec import MixSpec
+from .stages import lane_of, schedule
+from .usage import Usage
 
 
 def compile_plan(
@@ -56,9 +56,11 @@ def compile_plan(
             )
     chosen = {name: documents.select(name, s) for name, s in sorted(spec.slices.items())}
     lanes, arrays = _pack_lanes(documents, spec, chosen)
-    stages, ledgers = _schedule(spec, lanes)
+    stages, ledgers = schedule(spec, lanes)
+    kinds = ("windows", "pieces", "by_document")
+    held = ([arrays[f"lane-{k}.{kind}"] for k in range(len(lanes))] for kind in kinds)
+    Feasibility(spec, lanes, Usage(documents.tokens, *held)).require(ledgers)
     arrays |= {f"stage-{k}.ledger": table for k, table in enumerate(ledgers)}
-    _check_epochs(documents, spec, stages, ledgers, lanes, arrays)
     content: dict[str, Any] = {
         "format": FORMAT,
         "order": NAME,
@@ -93,14 +95,14 @@ def _pack_lanes(
     lanes: list[Lane] = []
     arrays: dict[str, np.ndarray] = {}
     for stage in spec.stages:
-        for name in sorted(stage.weights):
+        for name in stage.slices:
             rows = chosen[name]
             if not len(rows):
                 raise UsageError(
                     f"stage {stage.name!r}: slice {name!r} has no document among "
                     f"{len(documents.tokens)}; {documents.why_empty(spec.slices[name])}"
                 )
-            if _lane(lanes, name, stage) is not None:
+            if lane_of(lanes, name, stage) is not None:
                 continue
             purpose = (spec.seed, "pack", name, stage.sequence_length, stage.packing)
             tokens = documents.tokens[rows]
@@ -123,117 +125,6 @@ def _pack_lanes(
                 )
             )
     return lanes, arrays
-
-
-def _lane(lanes: list[Lane], name: str, stage: StageSpec) -> int | None:
-    key = (name, stage.sequence_length, stage.packing)
-    found = [(lane.slice, lane.sequence_length, lane.packing) for lane in lanes]
-    return found.index(key) if key in found else None
-
-
-def _schedule(spec: MixSpec, lanes: list[Lane]) -> tuple[list[Stage], list[np.ndarray]]:
-    stages: list[Stage] = []
-    ledgers: list[np.ndarray] = []
-    given = [0] * len(lanes)
-    position = step = 0
-    for k, asked in enumerate(spec.stages):
-        batch = asked.global_batch
-        steps = max(1, asked.tokens // (asked.sequence_length * batch))
-        windows = steps * batch
-        names = sorted(asked.weights)
-        weights = {name: asked.weights[name] for name in names}
-        shares = integer_weights(weights, windows, f"stages[{k}] {asked.name!r}")
-        table = ledger([shares[name] for name in names], windows, spec.block)
-        mine = [i for name in names if (i := _lane(lanes, name, asked)) is not None]
-        stages.append(
-            Stage(
-                name=asked.name,
-                first=position,
-                windows=windows,
-                sequence_length=asked.sequence_length,
-                packing=asked.packing,
-                mask=asked.mask,
-                global_batch=batch,
-                first_step=step,
-                asked_tokens=asked.tokens,
-                slices=names,
-                weights=[str(weights[name]) for name in names],
-                shares=[shares[name] for name in names],
-                lanes=mine,
-                before=[given[i] for i in mine],
-                max_epochs=[asked.max_epochs[name] for name in names],
-            )
-        )
-        ledgers.append(table)
-        for lane, count in zip(mine, table[-1].tolist(), strict=True):
-            given[lane] += count
-        position += windows
-        step += steps
-    return stages, ledgers
-
-
-def _check_epochs(
-    documents: Catalogue,
-    spec: MixSpec,
-    stages: list[Stage],
-    ledgers: list[np.ndarray],
-    lanes: list[Lane],
-    arrays: Mapping[str, np.ndarray],
-) -> None:
-    """UsageError naming the worst slice of the first stage that reads a token too often."""
-    kinds = ("windows", "pieces", "by_document")
-    usage = Usage(
-        documents.tokens,
-        *([arrays[f"lane-{k}.{kind}"] for k in range(len(lanes))] for kind in kinds),
-    )
-    for stage, table in zip(stages, ledgers, strict=True):
-        counts = table[-1].tolist()
-        for lane, before, count in zip(stage.lanes, stage.before, counts, strict=True):
-            read = window_counts(spec.seed, lanes[lane], before, before + count)
-            usage.times[usage.segments[lane]] += usage.spread(lane, read)
-        # a token in several slices of the stage may be read as often as the largest cap allows
-        allowed = np.zeros_like(usage.times)
-        for cap, lane in zip(stage.max_epochs, stage.lanes, strict=True):
-            mine = usage.segments[lane]
-            allowed[mine] = np.maximum(allowed[mine], cap)
-        most = []  # reads of the lane's most read token that is read too often; 0: there is none
-        for lane in stage.lanes:
-            times = usage.times[usage.segments[lane]]
-            most.append(int(times[times > allowed[usage.segments[lane]]].max(initial=0)))
-        if not any(most):
-            continue
-        # to blame: of the slices that hold such a token, the one that itself asks most for its cap
-        asked = [
-            Fraction(before + count, lanes[lane].windows * cap) if bad else -1
-            for lane, before, count, cap, bad in zip(
-                stage.lanes, stage.before, counts, stage.max_epochs, most, strict=True
-            )
-        ]
-        i = asked.index(max(asked))
-        lane = stage.lanes[i]
-        own = window_counts(spec.seed, lanes[lane], 0, stage.before[i] + counts[i])
-        others = int((usage.times[usage.segments[lane]] - usage.spread(lane, own)).max())
-        raise UsageError(_infeasible(stage, i, counts[i], lanes[lane], most[i], others))
-
-
-def _infeasible(stage: Stage, i: int, asked: int, lane: Lane, most: int, others: int) -> str:
-    name, cap, length = stage.slices[i], stage.max_epochs[i], stage.sequence_length
-    room = lane.windows * (cap - others) - stage.before[i]  # windows that surely keep the cap
-    cures = [f"max_epochs: {{{name}: {most}}}", "more documents in the slice"]
-    if room >= 1 and len(stage.slices) > 1:
-        share = room * 10_000 // stage.windows / 100
-        cures.insert(0, f"a weight of at most {share:g} % of the stage")
-    budget = room * UNIT // stage.shares[i] // stage.global_batch * stage.global_batch
-    if budget >= stage.global_batch:
-        cures.insert(0, f"stage tokens of at most {budget * length:,}")
-    also = f", {stage.before[i]:,} windows of it in earlier stages" if stage.before[i] else ""
-    also += f", and other slices or lengths read some of it {others} times" if others else ""
-    return (
-        f"stage {stage.name!r}: slice {name!r} lacks tokens. It has {lane.tokens:,} in "
-        f"{lane.documents:,} documents ({lane.windows:,} windows of {length:,}); the stage asks "
-        f"for {asked:,} windows of it{also}. Some tokens would be read {most} times; max_epochs is "
-        f"{cap}. Any of these would do: {'; '.join(cures)}."
-    )
 
 
 def write_plan(out: Path, content: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:

@@ -85,7 +85,8 @@ class Stage:
     asked_tokens: int
     slices: list[str]
     weights: list[str]  # as asked
-    shares: list[int]  # as planned, of 2**32
+    shares: list[int]  # as planned, of 2**32; at the stage's start
+    end_shares: list[int]  # and at its end; between, linearly
     lanes: list[int]
     before: list[int]  # ordinal in each lane at which this stage starts
     max_epochs: list[int]

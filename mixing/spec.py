@@ -14,18 +14,18 @@ windows of `sequence_length` tokens, and is one step at least. A batch so never 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final
 
 from ..documents.errors import UsageError, did_you_mean
+from .fields import choice, keys, mapping, parse_tokens, ramp, share, whole
 
 ATTRIBUTES: Final = ("source", "language", "dump", "license")
 PACKINGS: Final = ("concat", "best_fit")
 MASKS: Final = ("document", "none")
-_SUFFIX: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12}
-_BINARY: Final = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
+EPOCHS: Final = 4  # "up to 4 epochs as good as new": Muennighoff et al. 2023, arXiv 2305.16264
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,16 +46,39 @@ class SliceSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageSpec:
-    """One stage. `tokens` counts windows x sequence_length, padding included."""
+    """One stage. Tokens are windows x sequence_length, padding included.
+
+    Either `tokens` is the stage's budget and `weights` divide it, or `tokens` states a target for
+    each slice and the budget is their sum. A weight may be two, `[0.1, 0.3]`: the share that it
+    makes at the stage's start and at its end; between, shares change linearly.
+    """
 
     name: str
-    tokens: int
+    tokens: int | Mapping[str, int]  # of the stage, or of each slice
     sequence_length: int  # tokens per window
     packing: str = "best_fit"
-    weights: Mapping[str, int | float]  # slice -> share of windows; any positive scale
+    weights: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)  # start, end
+    at_least: Mapping[str, Fraction] = field(default_factory=dict)  # slice -> share of the stage
     max_epochs: Mapping[str, int]  # slice -> times that one token may be read by this stage's end
     mask: str = "document"  # attention and targets stay inside documents, or not
     global_batch: int  # windows per optimizer step
+
+    @property
+    def slices(self) -> list[str]:
+        """The stage's slices, sorted."""
+        return sorted(self.ramps)
+
+    @property
+    def ramps(self) -> Mapping[str, tuple[Fraction, Fraction]]:
+        """Weights of each slice, at the start and at the end."""
+        if isinstance(self.tokens, Mapping):
+            return {name: (Fraction(n), Fraction(n)) for name, n in self.tokens.items()}
+        return self.weights
+
+    @property
+    def budget(self) -> int:
+        """Tokens asked for in all."""
+        return self.tokens if isinstance(self.tokens, int) else sum(self.tokens.values())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,30 +92,28 @@ class MixSpec:
     stages: tuple[StageSpec, ...] = ()
 
     @staticmethod
-    def parse(mapping: Mapping[str, Any], *, where: str = "mix") -> MixSpec:
+    def parse(given: Mapping[str, Any], *, where: str = "mix") -> MixSpec:
         """Read a recipe's mapping; UsageError names the field's path and the nearest known name."""
-        top = _keys(mapping, (*_names(MixSpec), "global_batch"), where)
-        slices = _mapping(top.get("slices"), f"{where}.slices")
+        top = keys(given, (*_names(MixSpec), "global_batch"), where)
+        slices = mapping(top.get("slices"), f"{where}.slices")
         parsed = {str(k): _slice(v, f"{where}.slices.{k}") for k, v in slices.items()}
         if not parsed:
             raise UsageError(f"{where}.slices: found none; expected at least one name: predicate")
-        batch = _whole(top.get("global_batch", 1), f"{where}.global_batch", 1, 1 << 24)
-        given = top.get("stages")
-        if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-            raise UsageError(f"{where}.stages: found {given!r}; expected a list of stages")
-        stages = tuple(
-            _stage(v, f"{where}.stages[{i}]", parsed, batch) for i, v in enumerate(given)
-        )
-        names = [s.name for s in stages]
+        batch = whole(top.get("global_batch", 1), f"{where}.global_batch", 1, 1 << 24)
+        stages = top.get("stages")
+        if not isinstance(stages, Sequence) or isinstance(stages, str) or not stages:
+            raise UsageError(f"{where}.stages: found {stages!r}; expected a list of stages")
+        made = tuple(_stage(v, f"{where}.stages[{i}]", parsed, batch) for i, v in enumerate(stages))
+        names = [s.name for s in made]
         for i, name in enumerate(names):
             if name in names[:i]:
                 raise UsageError(f"{where}.stages[{i}].name: {name!r} is the name of two stages")
         return MixSpec(
-            seed=_whole(top.get("seed", 0), f"{where}.seed", 0, (1 << 63) - 1),
-            block=_whole(top.get("block", 4096), f"{where}.block", 1, 1 << 30),
-            pad_id=_whole(top.get("pad_id", 0), f"{where}.pad_id", 0, (1 << 32) - 1),
+            seed=whole(top.get("seed", 0), f"{where}.seed", 0, (1 << 63) - 1),
+            block=whole(top.get("block", 4096), f"{where}.block", 1, 1 << 30),
+            pad_id=whole(top.get("pad_id", 0), f"{where}.pad_id", 0, (1 << 32) - 1),
             slices=parsed,
-            stages=stages,
+            stages=made,
         )
 
 
@@ -100,53 +121,13 @@ def _names(cls: type) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(cls))
 
 
-def _mapping(value: Any, where: str) -> Mapping[Any, Any]:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"{where}: found {value!r}; expected a mapping")
-    return value
-
-
-def _keys(value: Any, known: Sequence[str], where: str) -> Mapping[str, Any]:
-    mapping = _mapping(value, where)
-    for key in mapping:
-        if key not in known:
-            raise UsageError(f"{where}.{key}: unknown field{did_you_mean(str(key), known)}")
-    return mapping
-
-
-def _whole(value: Any, where: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise UsageError(f"{where}: found {value!r}; expected a whole number from {low} to {high}")
-    return value
-
-
-def parse_tokens(value: Any, where: str) -> int:
-    """`4000000`, `"4M"`, `"1.5B"`, `"64Ki"`: a whole positive number of tokens."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d[\d_]*)(?:\.(\d+))?\s*([kmgbt]i?)?\s*", value, re.IGNORECASE)
-        unit = (match[3] or "").lower() if match else ""
-        scale = _SUFFIX.get(unit) or _BINARY.get(unit)
-        if match and scale:
-            digits = match[2] or ""
-            number = int(match[1] + digits) * scale
-            if number % 10 ** len(digits) == 0:
-                value = number // 10 ** len(digits)
-    if isinstance(value, float) and value.is_integer():  # YAML reads 4e9 as a float
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 1 << 62:
-        raise UsageError(
-            f"{where}: found {value!r}; expected a number of tokens such as 4000000, '4M', '1.5B'"
-        )
-    return value
-
-
 def _slice(value: Any, where: str) -> SliceSpec:
-    mapping = _keys({} if value is None else value, _names(SliceSpec), where)
+    given = keys({} if value is None else value, _names(SliceSpec), where)
     lists: dict[str, tuple[str | None, ...]] = {}
     for name in ATTRIBUTES:
-        if name not in mapping:
+        if name not in given:
             continue
-        found = mapping[name]
+        found = given[name]
         items = [found] if found is None or isinstance(found, str) else found
         if not isinstance(items, Sequence) or not items:
             raise UsageError(f"{where}.{name}: found {found!r}; expected a list of names")
@@ -154,8 +135,8 @@ def _slice(value: Any, where: str) -> SliceSpec:
             if item is not None and not isinstance(item, str):
                 raise UsageError(f"{where}.{name}: found {item!r}; expected names or null")
         lists[name] = tuple(items)
-    low = parse_tokens(mapping.get("min_tokens", 1), f"{where}.min_tokens")
-    high = mapping.get("max_tokens")
+    low = parse_tokens(given.get("min_tokens", 1), f"{where}.min_tokens")
+    high = given.get("max_tokens")
     if high is not None:
         high = parse_tokens(high, f"{where}.max_tokens")
         if high < low:
@@ -164,57 +145,79 @@ def _slice(value: Any, where: str) -> SliceSpec:
 
 
 def _stage(value: Any, where: str, slices: Mapping[str, SliceSpec], batch: int) -> StageSpec:
-    mapping = _keys(value, _names(StageSpec), where)
-    for name in ("name", "tokens", "sequence_length", "weights"):
-        if name not in mapping:
+    given = keys(value, _names(StageSpec), where)
+    for name in ("name", "tokens", "sequence_length"):
+        if name not in given:
             raise UsageError(f"{where}.{name}: is missing")
-    weights = _mapping(mapping["weights"], f"{where}.weights")
-    if not weights:
-        raise UsageError(f"{where}.weights: found none; expected slice: weight")
-    for name, weight in weights.items():
-        if name not in slices:
-            hint = did_you_mean(str(name), slices)
-            raise UsageError(f"{where}.weights.{name}: no slice of that name{hint}")
-        number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if not number or not 0 < weight < float("inf"):
-            raise UsageError(
-                f"{where}.weights.{name}: found {weight!r}; expected a number above 0 "
-                "(leave a slice out to give it nothing)"
-            )
-    caps = mapping.get("max_epochs", 4)
+    tokens, weights = _budget(given, where, slices)
+    known = tokens if isinstance(tokens, Mapping) else weights
+    minimum = mapping(given.get("at_least", {}), f"{where}.at_least")
+    _of_stage(minimum, known, f"{where}.at_least")
+    at_least = {str(n): share(v, f"{where}.at_least.{n}") for n, v in minimum.items()}
+    if sum(at_least.values()) > 1:
+        total = float(sum(at_least.values()))
+        raise UsageError(f"{where}.at_least: comes to {total:g}; expected at most 1 in all")
+    caps = given.get("max_epochs", EPOCHS)
     if isinstance(caps, Mapping):
-        for name in caps:
-            if name not in weights:
-                hint = did_you_mean(str(name), weights)
-                raise UsageError(f"{where}.max_epochs.{name}: not a slice of the stage{hint}")
+        _of_stage(caps, known, f"{where}.max_epochs")
     epochs = {
-        name: _whole(
-            caps.get(name, 4) if isinstance(caps, Mapping) else caps,
+        name: whole(
+            caps.get(name, EPOCHS) if isinstance(caps, Mapping) else caps,
             f"{where}.max_epochs" + (f".{name}" if isinstance(caps, Mapping) else ""),
             1,
             1 << 20,
         )
-        for name in weights
+        for name in known
     }
-    name = mapping["name"]
+    name = given["name"]
     if not isinstance(name, str) or not name:
         raise UsageError(f"{where}.name: found {name!r}; expected a name")
     return StageSpec(
         name=name,
-        tokens=parse_tokens(mapping["tokens"], f"{where}.tokens"),
-        sequence_length=_whole(mapping["sequence_length"], f"{where}.sequence_length", 2, 1 << 24),
-        packing=_choice(mapping.get("packing", "best_fit"), PACKINGS, f"{where}.packing"),
-        weights=dict(weights),
+        tokens=tokens,
+        sequence_length=whole(given["sequence_length"], f"{where}.sequence_length", 2, 1 << 24),
+        packing=choice(given.get("packing", "best_fit"), PACKINGS, f"{where}.packing"),
+        weights=weights,
+        at_least=at_least,
         max_epochs=epochs,
-        mask=_choice(mapping.get("mask", "document"), MASKS, f"{where}.mask"),
-        global_batch=_whole(
-            mapping.get("global_batch", batch), f"{where}.global_batch", 1, 1 << 24
-        ),
+        mask=choice(given.get("mask", "document"), MASKS, f"{where}.mask"),
+        global_batch=whole(given.get("global_batch", batch), f"{where}.global_batch", 1, 1 << 24),
     )
 
 
-def _choice(value: Any, known: tuple[str, ...], where: str) -> str:
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise UsageError(f"{where}: found {value!r}; expected one of {', '.join(known)}{hint}")
-    return str(value)
+def _budget(
+    given: Mapping[str, Any], where: str, slices: Mapping[str, SliceSpec]
+) -> tuple[int | dict[str, int], dict[str, tuple[Fraction, Fraction]]]:
+    """Tokens and weights of a stage: a number and weights, or targets by slice and no weights."""
+    tokens = given["tokens"]
+    by_slice = isinstance(tokens, Mapping)
+    field_, what = ("tokens", "tokens") if by_slice else ("weights", "weight")
+    if by_slice and "weights" in given:
+        raise UsageError(
+            f"{where}.weights: `tokens` has a target for each slice already; state one of the two"
+        )
+    if not by_slice and "weights" not in given:
+        raise UsageError(f"{where}.weights: is missing")
+    entries = mapping(given[field_], f"{where}.{field_}")
+    if not entries:
+        raise UsageError(f"{where}.{field_}: found none; expected slice: {what}")
+    for name in entries:
+        if name not in slices:
+            hint = did_you_mean(str(name), slices)
+            raise UsageError(f"{where}.{field_}.{name}: no slice of that name{hint}")
+    if by_slice:
+        targets = {n: parse_tokens(v, f"{where}.tokens.{n}") for n, v in entries.items()}
+        parse_tokens(sum(targets.values()), f"{where}.tokens")
+        return targets, {}
+    weights = {n: ramp(v, f"{where}.weights.{n}") for n, v in entries.items()}
+    for end, word in ((0, "start"), (1, "end")):
+        if not any(weight[end] for weight in weights.values()):
+            raise UsageError(f"{where}.weights: all are 0 at the stage's {word}")
+    return parse_tokens(tokens, f"{where}.tokens"), weights
+
+
+def _of_stage(entries: Mapping[Any, Any], known: Mapping[str, Any], where: str) -> None:
+    for name in entries:
+        if name not in known:
+            hint = did_you_mean(str(name), known)
+            raise UsageError(f"{where}.{name}: not a slice of the stage{hint}")

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ...documents.errors import UsageError
+from ..fields import parse_tokens
 from ..plan import Plan
-from ..spec import parse_tokens
 from .constants import Constants, Range
 from .pairs import attention_pairs, causal_pairs
 

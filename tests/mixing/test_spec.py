@@ -7,7 +7,7 @@ import pytest
 
 from gristmill.documents.errors import UsageError
 from gristmill.mixing import MixSpec
-from gristmill.mixing.spec import parse_tokens
+from gristmill.mixing.fields import parse_tokens
 
 
 def edited(naive, path, value):
@@ -60,6 +60,14 @@ def edited(naive, path, value):
         ),
         (["stages", 1, "weights", "web"], float("nan"), "mix.stages[1].weights.web: found nan"),
         (["stages", 1, "weights", "web"], float("inf"), "mix.stages[1].weights.web: found inf"),
+        (["stages", 1, "weights", "web"], [1], "weights.web: found [1]; expected a weight, or two"),
+        (["stages", 1, "weights", "web"], [0, 0], "weights.web: found [0, 0]; expected a weight"),
+        (["stages", 1, "weights"], {"web": [0, 1]}, "weights: all are 0 at the stage's start"),
+        (["stages", 1, "weights"], None, "mix.stages[1].weights: is missing"),
+        (["stages", 1, "tokens"], {"web": "1M"}, "weights: `tokens` has a target for each slice"),
+        (["stages", 1, "at_least"], {"cod": 0.1}, "at_least.cod: not a slice of the stage"),
+        (["stages", 1, "at_least"], {"web": 2}, "at_least.web: found 2; expected a share"),
+        (["stages", 1, "at_least"], {"web": 0.7, "long": 0.4}, "at_least: comes to 1.1; expected"),
         (["stages", 1, "max_epochs"], 0, "mix.stages[1].max_epochs: found 0"),
         (["stages", 1, "max_epochs"], {"code": 2}, "max_epochs.code: not a slice of the stage"),
         (["stages", 1, "max_epochs"], {"web": 1.5}, "mix.stages[1].max_epochs.web: found 1.5"),
@@ -79,6 +87,16 @@ def test_parse_defaults_and_inheritance(naive):
     assert spec.slices["code"].source == ("code",)
     assert spec.slices["all"].source is None
     assert spec.stages[2].mask == "document"
+
+
+def test_parse_tokens_by_slice_are_the_budget_and_the_weights(naive):
+    mapping = edited(naive, ["stages", 1, "weights"], None)
+    mapping["stages"][1]["tokens"] = {"web": "3K", "long": 1000}
+    stage = MixSpec.parse(mapping).stages[1]
+    assert stage.budget == 4000
+    assert stage.slices == ["long", "web"]
+    assert stage.ramps == {"web": (3000, 3000), "long": (1000, 1000)}
+    assert stage.max_epochs == {"long": 5, "web": 4}
 
 
 @pytest.mark.parametrize(
