@@ -1,11 +1,11 @@
 # mypy: ignore-errors
-"""One kernel that finds personal data in bytes; `pii.py` states the rules.
+"""One kernel that finds addresses of machines and numbers in bytes; `pii.py` states the rules.
 
 A table of byte pairs says where anything may start, so that most bytes cost one look-up. Each rule
 looks at no more than `REACH` bytes before or after such a place, so that no text is quadratic.
 
-What is found is overwritten in `work`, a copy, with a byte that belongs to nothing, as the mask
-does in the text; then the bytes before it are tried again, since a number that touched an address
+What is found is overwritten in `work`, a folded copy, with a byte that belongs to nothing, as the
+mask does in the text; then the bytes before it are tried again, since a number that touched it
 stands free now. So masking a masked text finds nothing.
 """
 
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from numba import njit
 
-EMAIL, IPV4, IPV6, PHONE, IBAN, CARD = range(6)  # kinds; secrets follow
+IPV4, IPV6, PHONE, IBAN, CARD = range(1, 6)  # kinds; e-mail comes before, secrets follow
 REACH = 320  # bytes
 GONE = 1  # what a masked byte is in `work`
 # Bits of `classes`, by byte
-ALNUM, DIGIT, LOCAL, HEX, UPPER, LETTER = 1, 2, 4, 8, 16, 32
+ALNUM, DIGIT, HEX, UPPER, LETTER = 1, 2, 8, 16, 32
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -55,60 +55,34 @@ def _ends(work, lo, end, words):
 
 
 @njit(cache=True, nogil=True)
+def _after(work, i, lo, classes, words):
+    """Number of the word before `i`, up to four of ` .:(#=` and a tab between; or -1.
+
+    `lasts` uint8[65536]: pairs of bytes, ASCII in lower case, that words end with.
+    """
+    listed, lasts = words
+    s = i
+    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09, 0x23, 0x3D):
+        s -= 1
+    if s - 2 < lo or not lasts[(work[s - 2] | 32) << 8 | work[s - 1] | 32]:
+        return -1
+    k = _ends(work, lo, s, listed)
+    if k < 0:
+        return -1
+    start = s - (listed[1][k + 1] - listed[1][k])
+    letter = start > lo and work[start] < 0x80 and classes[work[start - 1]] & LETTER != 0
+    if letter or (s - start == 2 and work[s - 2] == 0x70 and work[s - 1] == 0x48):
+        return -1  # part of a word; `pH`
+    return k
+
+
+@njit(cache=True, nogil=True)
 def _digits(work, i, hi, classes):
     """End of the digits that start at `i`, at most 20 of them."""
     e = i
     while e < hi and e - i < 20 and classes[work[e]] & DIGIT:
         e += 1
     return e
-
-
-@njit(cache=True, nogil=True)
-def _email(work, at, lo, hi, classes, reserved, keep_hosts, keep_users):
-    s = at
-    while s > lo and at - s < 65 and classes[work[s - 1]] & LOCAL:
-        s -= 1
-    if at - s > 64:
-        return -1, -1
-    while s < at and not (classes[work[s]] & ALNUM or work[s] == 0x5F):
-        s += 1
-    if s == at or work[at - 1] == 0x2E:
-        return -1, -1
-    e = at + 1
-    label = e
-    dots = 0
-    if not _is(work, e, lo, hi, classes, ALNUM):
-        return -1, -1
-    while e < hi and e - at <= 255:
-        if classes[work[e]] & ALNUM or work[e] == 0x2D:
-            e += 1
-        elif work[e] == 0x2E and _is(work, e + 1, lo, hi, classes, ALNUM):
-            dots += 1
-            e += 1
-            label = e
-        else:
-            break
-    if e - at > 255 or dots == 0:
-        return -1, -1
-    while work[e - 1] == 0x2D:
-        e -= 1
-    if e - label < 2 or e - label > 24:
-        return -1, -1
-    coded = e - label > 4 and work[label + 2] == 0x2D and work[label + 3] == 0x2D
-    for t in range(label, e):
-        if not coded and not classes[work[t]] & LETTER:
-            return -1, -1
-    if e < hi and (work[e] == 0x28 or work[e] == 0x5B):
-        return -1, -1
-    if _ends(work, at, e, keep_users) >= 0:  # names of pictures: icon@2x.png
-        return -1, -1
-    if not reserved:
-        k = _ends(work, at, e, keep_hosts)
-        if k >= 0:
-            return -1, -1
-    if at - s == 3 and work[s] == 0x67 and work[s + 1] == 0x69 and work[s + 2] == 0x74:
-        return -1, -1  # git@host
-    return s, e
 
 
 @njit(cache=True, nogil=True)
@@ -233,8 +207,8 @@ def _luhn(number, n):
 def _issuer(number, n):
     """Whether an issuer gives out numbers of this beginning and length."""
     two = number[0] * 10 + number[1]
-    four = two * 100 + number[2] * 10 + number[3]
-    three = four // 10
+    three = two * 10 + number[2]
+    four = three * 10 + number[3]
     if number[0] == 4:
         return n == 13 or n == 16 or n == 19
     if 51 <= two <= 55 or 2221 <= four <= 2720:
@@ -247,7 +221,7 @@ def _issuer(number, n):
 
 
 @njit(cache=True, nogil=True)
-def _card(work, i, lo, hi, classes, number):
+def _card(work, i, lo, hi, classes, number, numbered):
     """End of a card number: 13 to 19 digits, 4-4-4-4 or 4-6-5; -1 for none."""
     if i > lo:
         b = work[i - 1]
@@ -286,7 +260,8 @@ def _card(work, i, lo, hi, classes, number):
         if classes[work[t]] & DIGIT:
             number[n] = work[t] - 0x30
             n += 1
-    return e if _issuer(number, n) and _luhn(number, n) else -1
+    good = _issuer(number, n) and _luhn(number, n)
+    return e if good and _after(work, i, lo, classes, numbered) < 0 else -1
 
 
 @njit(cache=True, nogil=True)
@@ -302,15 +277,8 @@ def _three(work, i, hi, classes):
 
 
 @njit(cache=True, nogil=True)
-def _american(work, i, lo, hi, classes):
+def _shape(work, p, hi, classes):
     """End of `(ddd) ddd-dddd`, `ddd-ddd-dddd` or with dots, a `1` before it or not; or -1."""
-    if i > lo:
-        b = work[i - 1]
-        if _word(work, i - 1, lo, hi, classes) or b == 0x2E or b == 0x2D or b == 0x2F:
-            return -1
-        if b == 0x2B or b == 0x23 or b == 0x3D or b == 0x26:
-            return -1
-    p = i
     if work[p] == 0x31 and p + 1 < hi and (work[p + 1] in (0x20, 0x2D, 0x2E)):
         p += 2
     if p < hi and work[p] == 0x28:
@@ -327,48 +295,107 @@ def _american(work, i, lo, hi, classes):
         return -1
     p += 4
     e = _digits(work, p, hi, classes)
-    if e - p != 4 or _word(work, e, lo, hi, classes):
-        return -1
-    if e < hi and (work[e] == 0x2D or work[e] == 0x2E) and _is(work, e + 1, lo, hi, classes, DIGIT):
-        return -1
-    return e
+    return e if e - p == 4 else -1
 
 
 @njit(cache=True, nogil=True)
-def _number(work, i, lo, hi, classes, least):
-    """End of a telephone number whose first digit is at `i`: see `pii.py`; -1 for none."""
+def _american(work, i, lo, hi, classes, numbered):
+    """End of a number of that shape that is part of no longer one; or -1."""
+    if i > lo:
+        b = work[i - 1]
+        if _word(work, i - 1, lo, hi, classes) or b == 0x2E or b == 0x2F:
+            return -1
+        if b == 0x2B or b == 0x23 or b == 0x3D or b == 0x26:
+            return -1
+        if b == 0x2D and _word(work, i - 2, lo, hi, classes):
+            return -1
+    e = _shape(work, i, hi, classes)
+    if e < 0 or _word(work, e, lo, hi, classes):
+        return -1
+    if e < hi and (work[e] == 0x2D or work[e] == 0x2E) and _is(work, e + 1, lo, hi, classes, DIGIT):
+        if work[e] == 0x2E or _shape(work, e + 1, hi, classes) < 0:  # or one after the other
+            return -1
+    return e if _after(work, i, lo, classes, numbered) < 0 else -1
+
+
+@njit(cache=True, nogil=True)
+def _number(work, i, lo, hi, classes, least, groups):
+    """End of a telephone number whose first digit is at `i`, or -1, and how many groups it has.
+
+    `groups` int64[16, 4]: digits, their value, bytes after, the mark among these.
+    """
     p = i
     total = 0
     end = -1
-    while True:
-        e = _digits(work, p, hi, classes)
-        if total + e - p > 15:
-            break
+    n = 0
+    e = _digits(work, p, hi, classes)
+    while total + e - p <= 15:
         total += e - p
         end = e
+        value = 0
+        for t in range(p, e):
+            value = value * 10 + (work[t] - 0x30)
         q = e
         while q < hi and q - e < 3 and work[q] in (0x20, 0x28, 0x29, 0x2D, 0x2E, 0x2F):
             q += 1
+        mark = e + 1 if q - e > 1 and work[e] == 0x20 else e  # ` - ` is a dash
+        groups[n, 0], groups[n, 1] = e - p, value
+        groups[n, 2], groups[n, 3] = q - e, work[mark] if q > e else 0
+        n += 1
         if q == e or not _is(work, q, lo, hi, classes, DIGIT):
             break
         if total >= 10 and not (q - e == 1 and work[e] == 0x2D):
             break
-        p = q
+        p, e = q, _digits(work, q, hi, classes)
     if end < 0 or total < least or _word(work, end, lo, hi, classes):
-        return -1
-    return end
+        return -1, 0
+    return end, n
 
 
 @njit(cache=True, nogil=True)
-def _phone(work, i, lo, hi, classes, labels):
+def _measured(groups, n):
+    """Whether groups of digits are a date, years, hours, a decimal or a round number."""
+    a, x, _, mark = groups[0]
+    if n < 2:
+        return False
+    b, y, _, other = groups[1]
+    if a == 1 and b <= 2 and mark == 0x2E:
+        return True  # 7.35-7.45
+    year = a == 4 and 1800 <= x < 2100
+    if n == 2 and year and ((b == 4 and 1800 <= y < 2100) or (b == 2 and mark != 0x20)):
+        return True  # 2015-2016, 2015/16
+    zeros = 1
+    while zeros < n and groups[zeros, 0] == 3 and groups[zeros, 1] == 0:
+        zeros += 1
+    if zeros == n and a <= 3 and x >= 10 ** (a - 1):
+        return True  # 1 000 000
+    if n == 3 and mark == other and mark != 0x20:
+        c, z = groups[2, 0], groups[2, 1]
+        if a <= 2 and b <= 2 and x <= 31 and y <= 31 and c == 4 and 1800 <= z < 2100:
+            return True  # 12.05.2024
+        if year and b <= 2 and y <= 12 and c <= 2 and z <= 31:
+            return True  # 2024-05-12
+    if n == 4 and mark == 0x2E and other == 0x2D and groups[2, 3] == 0x2E:
+        hours = x <= 24 and groups[2, 1] <= 24 and y < 60 and groups[3, 1] < 60
+        return hours and a <= 2 and b == 2 and groups[2, 0] <= 2 and groups[3, 0] == 2
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _phone(work, i, lo, hi, classes, words, groups):
     """End of a telephone number that starts at `i` with a digit, `+` or `(`; or -1."""
+    labels, numbered, briefs = words
     if work[i] == 0x2B:
         if _word(work, i - 1, lo, hi, classes) or (i > lo and work[i - 1] == 0x2B):
             return -1
         if i + 1 >= hi or not 0x31 <= work[i + 1] <= 0x39:
             return -1
-        return _number(work, i + 1, lo, hi, classes, 8)
-    e = _american(work, i, lo, hi, classes)
+        e, n = _number(work, i + 1, lo, hi, classes, 8, groups)
+        if e < 0 or n < 2 or groups[0, 2] != 1 or groups[0, 3] != 0x2E:
+            return e
+        decimal = n == 2 or (groups[1, 0] >= 4 and groups[1, 3] != 0x2E)  # +37.774929
+        return -1 if decimal and _after(work, i, lo, classes, labels) < 0 else e
+    e = _american(work, i, lo, hi, classes, numbered)
     if e >= 0:
         return e
     if _word(work, i - 1, lo, hi, classes):
@@ -376,16 +403,11 @@ def _phone(work, i, lo, hi, classes, labels):
     first = i + 1 if work[i] == 0x28 else i
     if not _is(work, first, lo, hi, classes, DIGIT):
         return -1
-    s = i
-    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09):
-        s -= 1
-    k = _ends(work, lo, s, labels)
+    k = _after(work, i, lo, classes, labels)
     if k < 0:
         return -1
-    size = labels[1][k + 1] - labels[1][k]
-    if labels[0][labels[1][k]] < 0x80 and _is(work, s - size - 1, lo, hi, classes, LETTER):
-        return -1
-    return _number(work, first, lo, hi, classes, 6)
+    e, n = _number(work, first, lo, hi, classes, 7 if briefs[k] else 6, groups)
+    return -1 if e < 0 or _measured(groups, n) else e
 
 
 @njit(cache=True, nogil=True)
@@ -418,15 +440,10 @@ def _iban(work, i, lo, hi, classes, lengths):
 @njit(cache=True, nogil=True)
 def _at(work, i, lo, hi, what, tables, scratch):
     """What is found at the pair of bytes at `i` that may start it: (start, end, kind) or -1."""
-    classes, words, lengths = tables
-    hosts, pictures, versions, labels = words
+    classes, versions, phones, lengths = tables
     b = work[i]
     on, reserved = what
-    if b == 0x40:
-        if on[EMAIL]:
-            s, e = _email(work, i, lo, hi, classes, reserved, hosts, pictures)
-            return s, e, EMAIL
-    elif b == 0x3A:
+    if b == 0x3A:
         if on[IPV6]:
             s, e = _ipv6(work, i, lo, hi, classes, reserved)
             return s, e, IPV6
@@ -438,11 +455,11 @@ def _at(work, i, lo, hi, what, tables, scratch):
             e = _ipv4(work, i, lo, hi, classes, reserved, versions) if on[IPV4] else -1
             if e >= 0:
                 return i, e, IPV4
-            e = _card(work, i, lo, hi, classes, scratch) if on[CARD] else -1
+            e = _card(work, i, lo, hi, classes, scratch[0], phones[1]) if on[CARD] else -1
             if e >= 0:
                 return i, e, CARD
         if on[PHONE]:
-            return i, _phone(work, i, lo, hi, classes, labels), PHONE
+            return i, _phone(work, i, lo, hi, classes, phones, scratch[1]), PHONE
     return i, -1, 0
 
 
