@@ -53,7 +53,8 @@ def account(plan: Plan) -> pa.Table:
     for k, stage in enumerate(plan.stages):
         first_row = len(rows)
         for i, lane in enumerate(stage.lanes):
-            count = int(plan.ledgers[k][-1, i])
+            length = plan.lanes[lane].sequence_length
+            count = int(plan.ledgers[k][-1, i]) * plan.per_position(k, lane)
             begin = stage.before[i]
             read = window_counts(plan.seed, plan.lanes[lane], begin, begin + count)
             read -= left.skipped(k, lane)
@@ -71,17 +72,17 @@ def account(plan: Plan) -> pa.Table:
             unique = _sum(source, fresh * lengths, sources)
             special = _sum(source, times * controls[mine], sources)
             windows = _sum(owner, read, sources)
-            padding = _sum(owner, read * (stage.sequence_length - fill), sources)
+            padding = _sum(owner, read * (length - fill), sources)
             have = _sum(source, lengths, sources)
             met = np.unique(usage.document[mine[times > 0]])
             documents = np.bincount(plan.document_sources[met], minlength=sources)
             usage.times[mine] += times
-            asked = count * stage.sequence_length
+            asked = count * length
             found = int(real.sum() + padding.sum() + masked.sum())
             if asked != found or int(windows.sum()) != count:
                 raise ContractError(
                     f"plan {plan.id}, stage {stage.name!r}, slice {stage.slices[i]!r}: {count} "
-                    f"windows of {stage.sequence_length} hold {asked} tokens; real and padding "
+                    f"windows of {length} hold {asked} tokens; real and padding "
                     f"come to {found}, {found - asked:+d}"
                 )
             rows.extend(
@@ -89,7 +90,7 @@ def account(plan: Plan) -> pa.Table:
                     "stage": stage.name,
                     "slice": stage.slices[i],
                     "source": plan.sources[s],
-                    "sequence_length": stage.sequence_length,
+                    "sequence_length": length,
                     "windows": int(windows[s]),
                     "real_tokens": int(real[s]),
                     "padding_tokens": int(padding[s]),

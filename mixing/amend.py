@@ -54,7 +54,7 @@ def amend(
     rows, absent = _rows(plan, remove)
     content: dict[str, Any] = {
         **plan.content,
-        "format": AMENDED,
+        "format": max(AMENDED, plan.content["format"]),
         "amends": plan.id,
         "skips": _joined([*plan.skips, *skips]),
     }

@@ -17,6 +17,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
@@ -24,24 +26,26 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 import numpy as np
 
 from ..documents.errors import DamagedError, FormatError, StopError, UsageError
-from .plan import Plan
+from .plan import Plan, Slot
 from .remote import is_address
+from .sequence import IGNORE, Arrays, Part, lay
 from .shards import TokenShard
 
 if TYPE_CHECKING:
     from .remote import Store
 
-IGNORE: Final = -100  # a label without a target, as PyTorch's cross entropy has it
 PROVENANCE: Final = (
     "position",
     "stage",
     "slice",
     "lane",
     "epoch",
-    "window",
+    "window",  # of the first sequence, as epoch is
     "pieces",
     "real_tokens",
+    "sequence_length",  # tokens of a sequence; a sample holds S / sequence_length of them
 )  # columns of Sample["provenance"]; ordinals into the plan's lists
+NOTHING: Final = (-1, -1, -1, -1, -1, -1, 0, 0, 0)  # of a sample that is all padding
 
 REMOVED: Final = "removed.json"  # beside a plan: documents taken out of it (`mixing.removal`)
 REMOVED_FORMAT: Final = 1
@@ -50,14 +54,14 @@ Verify = Literal["first", "all", "off"]
 
 
 class Sample(TypedDict):
-    """One window of S tokens."""
+    """A position: S tokens, of one sequence or of several shorter ones end to end."""
 
     input_ids: np.ndarray  # int64[S]
     labels: np.ndarray  # int64[S], the next token or -100
-    position_ids: np.ndarray  # int64[S], restart at each piece under `mask: document`
-    cu_seqlens: np.ndarray  # int32[segments + 1], 0 to S; padding is a segment of its own
+    position_ids: np.ndarray  # int64[S], restart at each segment
+    cu_seqlens: np.ndarray  # int32[segments + 1], 0 to S: documents and padding, or sequences
     loss_mask: np.ndarray  # bool[S], labels != -100
-    provenance: np.ndarray  # int64[8], see PROVENANCE
+    provenance: np.ndarray  # int64[9], see PROVENANCE
 
 
 def read_removed(plan_folder: Path) -> dict[str, Any] | None:
@@ -109,6 +113,7 @@ class TokenFeed:
         self.tokens_folder = tokens_folder if self._store else Path(tokens_folder)
         self.verify: Verify = verify
         self.pad_id: int = self.plan.content["pad_id"]
+        self._masks = len(self.plan.masks) > 0
         self._shards: dict[int, TokenShard] = {}
         self._lock = Lock()
         if verify == "all":
@@ -130,67 +135,85 @@ class TokenFeed:
 
     def __getitem__(self, position: int) -> Sample:
         """Sample at `position`; IndexError outside, DamagedError for corrupt tokens."""
-        slot = self.plan.locate(int(position))
-        stage = self.plan.stages[slot.stage]
-        pieces = self.plan.window_pieces(slot.lane, slot.window).tolist()
-        size, inside = stage.sequence_length, stage.mask == "document"
-        ids = np.full(size, self.pad_id, dtype=np.int64)
-        labels = np.full(size, IGNORE, dtype=np.int64)
-        places = np.arange(size, dtype=np.int64)
+        sequences = self.plan.locate(int(position))
+        arrays = Arrays(1, self.plan.stages[sequences[0].stage].sequence_length)
+        edges, provenance = self._fill(sequences, arrays, 0)
+        return Sample(
+            input_ids=arrays.ids[0],
+            labels=arrays.labels[0],
+            position_ids=arrays.places[0],
+            cu_seqlens=np.array([0, *edges], dtype=np.int32),
+            loss_mask=arrays.labels[0] != IGNORE,
+            provenance=np.array(provenance, dtype=np.int64),
+        )
+
+    def batch(self, positions: range, limit: int, rows: np.ndarray | None = None) -> dict[str, Any]:
+        """The samples at `positions`, stacked; padding without targets from `limit` on.
+
+        All below `limit` have one sequence length, that of position `limit - 1`. `rows`: what
+        `Plan.rows_at` gives for them, where it is known already.
+        """
+        real = range(positions.start, min(positions.stop, limit), positions.step)
+        if rows is None:
+            rows = self.plan.rows_at(np.array(real, dtype=np.int64))
+        length = self.plan.stages[self.plan.stage_at(limit - 1)].sequence_length
+        arrays = Arrays(len(positions), length)
+        provenance = np.tile(np.array(NOTHING, dtype=np.int64), (len(positions), 1))
         edges = [0]
-        at = real = 0
-        runs_on = False  # the token before `at` may have its label here
+        sequences = [Slot(*row) for row in rows.tolist()]
+        for i, found in enumerate(groupby(sequences, key=itemgetter(0))):
+            ends, provenance[i] = self._fill(list(found[1]), arrays, i)
+            edges += [i * length + end for end in ends]
+        for i in range(len(real), len(positions)):
+            lay((), arrays.of(i, 0, length), self.pad_id, inside=False)
+            edges.append((i + 1) * length)
+        return {
+            "input_ids": arrays.ids,
+            "labels": arrays.labels,
+            "position_ids": arrays.places,
+            "loss_mask": arrays.labels != IGNORE,
+            "provenance": provenance,
+            "cu_seqlens": np.array(edges, dtype=np.int32),
+        }
+
+    def _fill(self, sequences: list[Slot], arrays: Arrays, row: int) -> tuple[list[int], list[int]]:
+        """Write the sequences of a position; the ends of its segments, and its provenance."""
+        plan, first = self.plan, sequences[0]
+        stage = plan.stages[first.stage]
+        size = plan.lanes[first.lane].sequence_length
+        inside = stage.mask == "document"
+        edges: list[int] = []
+        pieces = real = 0
         try:
-            for row, start, length in pieces:
-                end = at + length
-                if self.plan.masked(row, slot.position):  # removed: padding without targets
-                    places[at:end] -= at if inside else 0
-                    edges.append(end)
-                    at, runs_on = end, False
-                    continue
-                tokens = self._read(row, start, length)
-                ids[at:end] = tokens[:length]
-                gone = self._gone(row)
-                labels[at : at + len(tokens) - 1] = IGNORE if gone else tokens[1:]
-                if inside:
-                    places[at:end] -= at
-                elif runs_on and not gone:
-                    labels[at - 1] = tokens[0]  # plain text runs on over the end token
-                edges.append(end)
-                at, runs_on = end, not gone
-                real += length
+            for n, slot in enumerate(sequences):
+                parts = self._parts(slot)
+                view = arrays.of(row, n * size, (n + 1) * size)
+                edges += [n * size + end for end in lay(parts, view, self.pad_id, inside=inside)]
+                pieces += len(parts)
+                real += sum(part.length for part in parts if part.tokens is not None)
         except DamagedError as error:
-            msg = f"position {position} (stage {stage.name!r}, plan {self.plan.id}): {error}"
-            raise DamagedError(msg) from error
-        places[at:] -= at if inside else 0
-        if at < size:
-            edges.append(size)
-        lane = (slot.lane, slot.epoch, slot.window, len(pieces), real)
-        return Sample(
-            input_ids=ids,
-            labels=labels,
-            position_ids=places,
-            cu_seqlens=np.array(edges if inside else [0, size], dtype=np.int32),
-            loss_mask=labels != IGNORE,
-            provenance=np.array([slot.position, slot.stage, slot.slice, *lane], dtype=np.int64),
-        )
+            where = f"position {first.position} (stage {stage.name!r}, plan {plan.id})"
+            raise DamagedError(f"{where}: {error}") from error
+        return edges, [*first, pieces, real, size]
 
-    def empty(self, position: int) -> Sample:
-        """A sample like the one at `position` in shape, all padding, no target."""
-        size = self.plan.stages[self.plan.stage_at(position)].sequence_length
-        return Sample(
-            input_ids=np.full(size, self.pad_id, dtype=np.int64),
-            labels=np.full(size, IGNORE, dtype=np.int64),
-            position_ids=np.arange(size, dtype=np.int64),
-            cu_seqlens=np.array([0, size], dtype=np.int32),
-            loss_mask=np.zeros(size, dtype=bool),
-            provenance=np.array([-1, -1, -1, -1, -1, -1, 0, 0], dtype=np.int64),
-        )
+    def _parts(self, slot: Slot) -> list[Part]:
+        """The pieces of a sequence, read."""
+        plan = self.plan
+        pieces = plan.window_pieces(slot.lane, slot.window)
+        documents = plan.documents[pieces[:, 0]].tolist()
+        parts = []
+        for (row, start, length), document in zip(pieces.tolist(), documents, strict=True):
+            if self._masks and plan.masked(row, slot.position):
+                parts.append(Part(length, None, target=False))
+                continue
+            target = not (self._removed and self._gone(document))
+            parts.append(Part(length, self._read(document, start, length), target))
+        return parts
 
-    def _read(self, row: int, start: int, length: int) -> np.ndarray:
+    def _read(self, place: list[int], start: int, length: int) -> np.ndarray:
         """Tokens start..start+length of a document, and the next one if it has one."""
-        number, document, tokens = self.plan.documents[row].tolist()
-        shard = self._shard(number)
+        number, document, tokens = place
+        shard = self._shards.get(number) or self._shard(number)
         begin, end = shard.span(document) if document < shard.documents else (0, 0)
         if end - begin != tokens:
             raise DamagedError(
@@ -200,18 +223,13 @@ class TokenFeed:
         stop = begin + min(start + length + 1, tokens)
         return shard.tokens(begin + start, stop, verify=self.verify != "off")
 
-    def _gone(self, row: int) -> bool:
+    def _gone(self, place: list[int]) -> bool:
         """Whether a document was taken out of the plan: its tokens are no targets."""
-        if not self._removed:
-            return False
-        number, document, _ = self.plan.documents[row].tolist()
-        told = self._removed.get(self.plan.shards[number])
+        number, document, _ = place
+        told = (self._removed or {}).get(self.plan.shards[number])
         return told is not None and document in told["documents"]
 
     def _shard(self, number: int) -> TokenShard:
-        shard = self._shards.get(number)
-        if shard is not None:
-            return shard
         with self._lock:
             if number not in self._shards:
                 self._shards[number] = self._open(number)

@@ -11,7 +11,7 @@ from .usage import Usage
 class LeftOut:
     """Skipped windows and masked reads of a plan; all zeros where nothing was amended.
 
-    Memory: 48 bytes a position from the first mask on.
+    Memory: 48 bytes a sequence from the first mask on.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -24,7 +24,7 @@ class LeftOut:
         self._rows = self._rows[~gone]
 
     def windows(self, stage: int, lane: int) -> int:
-        """How many positions of a stage that read the lane are skipped."""
+        """How many sequences of the lane are skipped in a stage."""
         return int(self._of(self._skipped, stage, lane).size)
 
     def skipped(self, stage: int, lane: int) -> np.ndarray:

@@ -16,17 +16,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from ..documents.errors import FormatError, StopError, UsageError
-from .feed import Sample, TokenFeed
+from .feed import TokenFeed
 from .plan import Plan, same_order_or_stop, state_digest
 from .schedule import Micro, Schedule
 
 STATE_FORMAT: Final = 1
+AHEAD: Final = 256  # positions whose places in the plan are looked up at a time
 THREADS: Final = 8  # that read ahead: a store answers many requests at once
 
 
@@ -37,7 +38,7 @@ class FeedLoader:
     `global_batch`: windows per optimizer step; without it the plan's own, stage by stage. A batch
     never mixes sequence lengths: UsageError at the first `iter` when one would, naming the place.
     Each micro-batch is a dict: input_ids, labels, position_ids int64[m, S], loss_mask bool[m, S],
-    provenance int64[m, 8], cu_seqlens int32 over the m windows laid end to end, positions (low,
+    provenance int64[m, 9], cu_seqlens int32 over the m samples laid end to end, positions (low,
     high) of the whole step, last (bool: this micro-batch ends the step, on every rank alike).
     """
 
@@ -96,10 +97,26 @@ class FeedLoader:
         self._position = position
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        schedule = self.schedule()
-        for batch in _read_ahead(self.read, schedule.every(0, 1), self.prefetch):
+        for batch in self.batches(self.schedule().every(0, 1), self.prefetch):
             self.hand_out(batch)
             yield batch
+
+    def batches(self, micros: Iterator[Micro], prefetch: int = 0) -> Iterator[dict[str, Any]]:
+        """The micro-batches, read in order; changes nothing, so workers may share them out."""
+        return _read_ahead(self._read, self._located(micros), prefetch)
+
+    def _located(self, micros: Iterator[Micro]) -> Iterator[tuple[Micro, np.ndarray]]:
+        """Each micro-batch with its rows of the plan: looking up many at a time costs as one."""
+        some = 1  # the first is wanted at once
+        while chunk := list(islice(micros, some)):
+            positions = [[p for p in micro.wanted if p < micro.limit] for micro in chunk]
+            flat = np.array([p for mine in positions for p in mine], dtype=np.int64)
+            rows = self.feed.plan.rows_at(flat)
+            for micro, mine in zip(chunk, positions, strict=True):
+                low, high = (mine[0], mine[-1]) if mine else (-1, -2)
+                ends = np.searchsorted(rows[:, 0], [low, high + 1])
+                yield micro, rows[ends[0] : ends[1]]
+            some = max(1, AHEAD // self.micro_batch)
 
     def schedule(self) -> Schedule:
         """The micro-batches from the current position on: for those who read them themselves."""
@@ -114,12 +131,11 @@ class FeedLoader:
         self._check_batches(schedule)
         return schedule
 
-    def read(self, micro: Micro) -> dict[str, Any]:
-        """A micro-batch of the schedule; changes nothing, so workers may call it in any order."""
-        feed, limit = self.feed, micro.limit
-        batch = _collate([feed[p] if p < limit else feed.empty(micro.low) for p in micro.wanted])
+    def _read(self, located: tuple[Micro, np.ndarray]) -> dict[str, Any]:
+        micro, rows = located
+        batch = self.feed.batch(micro.wanted, micro.limit, rows)
         batch["last"] = micro.last
-        batch["positions"] = (micro.low, limit)
+        batch["positions"] = (micro.low, micro.limit)
         return batch
 
     def hand_out(self, batch: Mapping[str, Any]) -> None:
@@ -176,8 +192,11 @@ def _checked(state: Mapping[str, Any], plan: Plan) -> int:
     return position
 
 
+_Found = tuple[Micro, np.ndarray]
+
+
 def _read_ahead(
-    read: Callable[[Micro], dict[str, Any]], micros: Iterator[Micro], ahead: int
+    read: Callable[[_Found], dict[str, Any]], micros: Iterator[_Found], ahead: int
 ) -> Iterator[dict[str, Any]]:
     """Batches in order, up to `ahead` of them being read while the trainer computes."""
     if not ahead:
@@ -194,15 +213,3 @@ def _read_ahead(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _collate(samples: list[Sample]) -> dict[str, Any]:
-    names = ("input_ids", "labels", "position_ids", "loss_mask", "provenance")
-    batch: dict[str, Any] = {
-        name: np.stack([sample[name] for sample in samples])  # type: ignore[literal-required]
-        for name in names
-    }
-    size = batch["input_ids"].shape[1]
-    edges = [sample["cu_seqlens"][1:] + i * size for i, sample in enumerate(samples)]
-    batch["cu_seqlens"] = np.concatenate([np.zeros(1, np.int32), *edges]).astype(np.int32)
-    return batch

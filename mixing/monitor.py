@@ -90,14 +90,14 @@ class Monitor:
                     continue
                 furthest = np.argsort(-np.sign(score) * share * deviation[samples], kind="stable")
                 documents = [
-                    (self._document(slots[n], shard), slots[n].position, float(value[n]))
+                    (self._document(slots[n], shard), slots[n][0].position, float(value[n]))
                     for n in samples[furthest[:examples]].tolist()
                 ]
                 name = self.plan.shards[shard]
                 found.append(Suspect(name, measure, score, len(samples), documents))
         return sorted(found, key=lambda s: (-abs(s.score), s.shard, s.measure))
 
-    def _shares(self, slots: list[Slot]) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    def _shares(self, slots: list[list[Slot]]) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         """Shard -> the samples that hold tokens of it, and its share of each one's tokens."""
         rows: dict[int, tuple[list[int], list[float]]] = {}
         for n, slot in enumerate(slots):
@@ -109,22 +109,23 @@ class Monitor:
                 share.append(tokens[k] / tokens.sum())
         return {k: (np.array(rows[k][0]), np.array(rows[k][1])) for k in sorted(rows)}
 
-    def _document(self, slot: Slot, shard: int) -> str:
+    def _document(self, slot: list[Slot], shard: int) -> str:
         """The document of the shard with most tokens in the sample."""
         pieces, shards = self._pieces(slot)
         mine = pieces[shards == shard]
         return self.plan.ids[int(mine[np.argmax(mine[:, 2]), 0])].tobytes().hex()
 
-    def _pieces(self, slot: Slot) -> tuple[np.ndarray, np.ndarray]:
+    def _pieces(self, slot: list[Slot]) -> tuple[np.ndarray, np.ndarray]:
         """Pieces of a sample, int64[k, 3], and the shard of each."""
-        pieces = self.plan.window_pieces(slot.lane, slot.window).astype(np.int64)
+        found = [self.plan.window_pieces(one.lane, one.window) for one in slot]
+        pieces = np.concatenate(found).astype(np.int64)
         return pieces, np.asarray(self.plan.documents[pieces[:, 0], 0]).astype(np.int64)
 
 
-def _deviations(slots: list[Slot], value: np.ndarray) -> np.ndarray:
+def _deviations(slots: list[list[Slot]], value: np.ndarray) -> np.ndarray:
     """Of each sample among those of its stage and slice: mean 0, variance 1, by rank."""
     out = np.zeros(len(value))
-    cells = np.array([(slot.stage, slot.slice) for slot in slots])
+    cells = np.array([(slot[0].stage, slot[0].slice) for slot in slots])
     for cell in np.unique(cells, axis=0).tolist():
         mine = np.flatnonzero((cells == cell).all(axis=1))
         rest = value[mine] - running_median(value[mine], WINDOW)

@@ -11,10 +11,12 @@ On disk, `<plan id>/`: `plan.json` (canonical; its digest is the id and covers t
     masks.npy            int64[m, 2]  of an amended plan: row of documents, position from which on
 
 A *lane* is a slice at one sequence length and packing. A *position* is a slot in the sequence of
-all stages. Position -> stage -> block; the block's slots are permuted; the ledger turns a slot into
-(lane, ordinal); ordinal = epoch * windows + r; the epoch's permutation turns r into a window. Each
-arrow is a bijection, so a document leads back to its positions. Ordinals of a lane run on through
-the stages that share it: a later stage goes on where an earlier one stopped.
+all stages, of the tokens of the stage's longest sequence: one sequence, or as many shorter ones of
+one lane as it holds. Position -> stage -> block; the block's slots are permuted; the ledger turns a
+slot into (lane, ordinals of its sequences); ordinal = epoch * windows + r; the epoch's permutation
+turns r into a window. Each arrow is a bijection, so a document leads back to its positions.
+Ordinals of a lane run on through the stages that share it: a later stage goes on where an earlier
+one stopped.
 
 Nothing above a stage depends on a later one, so changing a later stage leaves earlier positions
 as they are (`prefix_digest`). Measured figures: benchmarks/feed.py.
@@ -33,15 +35,16 @@ import numpy as np
 
 from ..documents.errors import DamagedError, FormatError, StopError, UsageError
 from ..documents.fingerprint import file_digest
-from .order import NAME, Permutation, check_vectors, permutation
+from .order import NAME, Permutation, check_vectors, forward_each, permutation
 
 FORMAT: Final = 1
 AMENDED: Final = 2  # skips or masks, which a reader of format 1 would pass over
+MIXED: Final = 3  # several sequence lengths in a stage: earlier readers take a slot for a sequence
 ROW: Final = ("position", "stage", "slice", "lane", "epoch", "window")  # columns of `Plan.rows`
 
 
 class Slot(NamedTuple):
-    """One position resolved; ordinals into `Plan.stages`, `Plan.slices`, `Plan.lanes`."""
+    """A sequence of a position; ordinals into `Plan.stages`, `Plan.slices`, `Plan.lanes`."""
 
     position: int
     stage: int
@@ -76,8 +79,8 @@ class Stage:
 
     name: str
     first: int  # its first position
-    windows: int
-    sequence_length: int
+    windows: int  # positions
+    sequence_length: int  # tokens of a position: the longest of its lanes'
     packing: str
     mask: str
     global_batch: int
@@ -119,6 +122,7 @@ class Plan:
         none = np.zeros((0, 2), dtype=np.int64)
         self.masks = self._array("masks") if "masks" in content["arrays"] else none
         self._slice_of = [self.slices.index(lane.slice) for lane in self.lanes]
+        self._epoch = np.array([lane.windows for lane in self.lanes], dtype=np.int64)
 
     @staticmethod
     def open(folder: Path | str, *, verify: bool = False) -> Plan:
@@ -138,7 +142,7 @@ class Plan:
                 "compile the plan again"
             )
         content = json.loads(data)
-        known = (FORMAT, AMENDED)
+        known = (FORMAT, AMENDED, MIXED)
         if content.get("format") not in known or content.get("order") != NAME:
             found = (content.get("format"), content.get("order"))
             raise FormatError(f"{path}: format, order {found}; this version reads {known}, {NAME}")
@@ -152,7 +156,8 @@ class Plan:
         return Plan(folder, content)
 
     def _array(self, name: str) -> np.ndarray:
-        return np.load(self.folder / f"{name}.npy", mmap_mode="r")
+        # A plain view of the map: the subclass pays 5 us for each slice taken of it.
+        return np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
 
     def skipped(self, position: int) -> bool:
         """Is the position passed over by every loader."""
@@ -183,8 +188,8 @@ class Plan:
         msg = f"position {position} is outside plan {self.id} of {self.positions} positions"
         raise IndexError(msg)
 
-    def locate(self, position: int) -> Slot:
-        """What stands at `position`; the same as a row of `rows`, without arrays."""
+    def locate(self, position: int) -> list[Slot]:
+        """The sequences at `position`; the same as rows of `rows`, without arrays."""
         k = self.stage_at(position)
         stage = self.stages[k]
         block, slot = divmod(position - stage.first, self.block)
@@ -194,50 +199,72 @@ class Plan:
         while j >= counts[i]:
             j -= int(counts[i])
             i += 1
-        lane = stage.lanes[i]
-        epoch, r = divmod(stage.before[i] + int(edge[i]) + j, self.lanes[lane].windows)
-        window = self.lanes[lane].order(self.seed, epoch).forward(r)
-        return Slot(position, k, self._slice_of[lane], lane, epoch, window)
+        number = stage.lanes[i]
+        lane, each = self.lanes[number], self.per_position(k, number)
+        first = stage.before[i] + (int(edge[i]) + j) * each
+        slots = []
+        for ordinal in range(first, first + each):
+            epoch, r = divmod(ordinal, lane.windows)
+            window = lane.order(self.seed, epoch).forward(r)
+            slots.append(Slot(position, k, self._slice_of[number], number, epoch, window))
+        return slots
+
+    def per_position(self, stage: int, lane: int) -> int:
+        """Sequences of a lane that fill a position of a stage."""
+        return self.stages[stage].sequence_length // self.lanes[lane].sequence_length
 
     def rows(self, low: int, high: int) -> np.ndarray:
-        """int64[high - low, 6] with columns `ROW` for positions low..high-1."""
+        """int64[sequences, 6] with columns `ROW`: those of positions low..high-1, in order."""
         if not 0 <= low <= high <= self.positions:
             msg = f"positions {low}..{high} are outside plan {self.id}: 0..{self.positions}"
             raise IndexError(msg)
-        out = np.zeros((high - low, len(ROW)), dtype=np.int64)
-        out[:, 0] = np.arange(low, high)
-        ordinal = np.zeros(high - low, dtype=np.int64)
-        for k, block, begin, end in self._blocks(low, high):
+        return self.rows_at(np.arange(low, high))
+
+    def rows_at(self, positions: np.ndarray) -> np.ndarray:
+        """int64[sequences, 6] with columns `ROW`; positions int64[k] ascend within the plan."""
+        if not len(positions):
+            return np.zeros((0, len(ROW)), dtype=np.int64)
+        slots = np.zeros(
+            (len(positions), 5), dtype=np.int64
+        )  # as ROW, then first ordinal, how many
+        slots[:, 0] = positions
+        for k, block, here in self._blocks(positions):
             stage = self.stages[k]
             edge, counts = self.block_counts(k, block)
-            slots = np.arange(begin, end) - (stage.first + block * self.block)
-            j = self.block_order(k, block).forward(slots)
+            places = positions[here] - (stage.first + block * self.block)
+            j = self.block_order(k, block).forward(places)
             ends = np.cumsum(counts)
             i = np.searchsorted(ends, j, side="right")
-            here = slice(begin - low, end - low)
-            out[here, 1] = k
-            out[here, 3] = np.array(stage.lanes)[i]
-            ordinal[here] = np.array(stage.before)[i] + edge[i] + j - (ends - counts)[i]
-        out[:, 2] = np.array(self._slice_of, dtype=np.int64)[out[:, 3]]
-        for lane in np.unique(out[:, 3]).tolist():
-            mine = np.flatnonzero(out[:, 3] == lane)
-            epochs, r = np.divmod(ordinal[mine], self.lanes[lane].windows)
-            out[mine, 4] = epochs
-            for epoch in np.unique(epochs).tolist():
-                now = epochs == epoch
-                order = self.lanes[lane].order(self.seed, epoch)
-                out[mine[now], 5] = order.forward(r[now])
+            each = np.array([self.per_position(k, lane) for lane in stage.lanes])[i]
+            slots[here, 1] = k
+            slots[here, 2] = np.array(stage.lanes)[i]
+            slots[here, 3] = np.array(stage.before)[i] + (edge[i] + j - (ends - counts)[i]) * each
+            slots[here, 4] = each
+        each = slots[:, 4]
+        of = np.repeat(np.arange(len(slots)), each)
+        ordinal = slots[of, 3] + np.arange(len(of)) - (np.cumsum(each) - each)[of]
+        out = np.zeros((len(of), len(ROW)), dtype=np.int64)
+        out[:, [0, 1, 3]] = slots[of, :3]
+        lanes = out[:, 3]
+        out[:, 2] = np.array(self._slice_of, dtype=np.int64)[lanes]
+        epochs, r = np.divmod(ordinal, self._epoch[lanes])
+        out[:, 4] = epochs
+        width = int(epochs.max()) + 1
+        known, which = np.unique(lanes * width + epochs, return_inverse=True)
+        orders = [self.lanes[n // width].order(self.seed, n % width) for n in known.tolist()]
+        out[:, 5] = forward_each(orders, which, r)
         return out
 
-    def _blocks(self, low: int, high: int) -> Iterator[tuple[int, int, int, int]]:
-        """(stage, block, first position, end) of each part of a block in low..high."""
-        while low < high:
-            k = self.stage_at(low)
+    def _blocks(self, positions: np.ndarray) -> Iterator[tuple[int, int, slice]]:
+        """(stage, block, where) of each part of the ascending positions that lies in one block."""
+        low = 0
+        while low < len(positions):
+            k = self.stage_at(int(positions[low]))
             stage = self.stages[k]
-            block = (low - stage.first) // self.block
+            block = (int(positions[low]) - stage.first) // self.block
             size = min(self.block, stage.windows - block * self.block)
-            end = min(high, stage.first + block * self.block + size)
-            yield k, block, low, end
+            end = int(np.searchsorted(positions, stage.first + block * self.block + size))
+            yield k, block, slice(low, end)
             low = end
 
     def block_counts(self, stage: int, block: int) -> tuple[np.ndarray, np.ndarray]:
@@ -281,7 +308,7 @@ class Plan:
         return stage.first_step + (position - stage.first) // stage.global_batch
 
     def prefix_digest(self, position: int) -> str:
-        """Digest of the first `position` slots with all that their windows hold, by id.
+        """Digest of the first `position` slots with all that their sequences hold, by id.
 
         Equal for two plans when training on either up to there is the same. O(position).
         """
@@ -290,7 +317,8 @@ class Plan:
         for low in range(0, position, 1 << 16):
             for _, k, _, lane, epoch, window in self.rows(low, min(low + (1 << 16), position)):
                 stage = self.stages[k]
-                what = [stage.name, stage.sequence_length, stage.mask, self.lanes[lane].slice]
+                size = self.lanes[lane].sequence_length
+                what = [stage.name, size, stage.mask, self.lanes[lane].slice]
                 hasher.update(json.dumps([*what, int(epoch), int(window)]).encode())
                 for row, start, length in self.window_pieces(lane, window).tolist():
                     shard, document, _ = self.documents[row].tolist()

@@ -24,8 +24,8 @@ class Traced(NamedTuple):
     stage: str
     slice: str
     epoch: int
-    window: int  # of the slice at the stage's length
-    offset: int  # first token, in the window
+    window: int  # of the slice at the length of the sequence
+    offset: int  # first token, in the sample
 
 
 class Seen(NamedTuple):
@@ -46,10 +46,12 @@ def trace(plan: Plan, step: int, global_batch: int | None = None) -> list[Traced
     """
     low, high = plan.step_span(step, global_batch)
     out = []
+    at, base = -1, 0
     for position, stage, _, lane, epoch, window in plan.rows(low, high).tolist():
         if plan.skipped(position):
             continue
-        offset = 0
+        base = base + plan.lanes[lane].sequence_length if position == at else 0
+        at, offset = position, base
         for row, start, length in plan.window_pieces(lane, window).tolist():
             if plan.masked(row, position):
                 offset += length
@@ -121,12 +123,13 @@ def positions_of_window(plan: Plan, number: int, lane: Lane, window: int) -> lis
             continue
         i = stage.lanes.index(number)
         given = plan.ledgers[k][:, i]
-        first, end = stage.before[i], stage.before[i] + int(given[-1])
+        each = plan.per_position(k, number)
+        first, end = stage.before[i], stage.before[i] + int(given[-1]) * each
         for epoch in range(first // lane.windows, -(-end // lane.windows)):
             ordinal = epoch * lane.windows + lane.order(plan.seed, epoch).inverse(window)
             if not first <= ordinal < end:
                 continue
-            local = ordinal - first
+            local = (ordinal - first) // each
             block = int(np.searchsorted(given, local, side="right")) - 1
             edge, counts = plan.block_counts(k, block)
             j = int(counts[:i].sum()) + local - int(edge[i])

@@ -41,8 +41,8 @@ class FeedDataset(IterableDataset[dict[str, Any]]):
     def __iter__(self) -> Iterator[dict[str, Any]]:
         worker = get_worker_info()
         nth, of = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        for micro in self.loader.schedule().every(nth + self._given * of, of):
-            batch = self.loader.read(micro)
+        micros = self.loader.schedule().every(nth + self._given * of, of)
+        for batch in self.loader.batches(micros):
             self._given += 1
             yield batch
         self._given = 0

@@ -39,16 +39,15 @@ def attention_pairs(plan: Plan, window: int | None = None) -> list[int]:
         total = 0
         for i, lane in enumerate(stage.lanes):
             first = stage.before[i]
-            read = window_counts(
-                plan.seed, plan.lanes[lane], first, first + int(plan.ledgers[k][-1, i])
-            )
+            count = int(plan.ledgers[k][-1, i]) * plan.per_position(k, lane)
+            read = window_counts(plan.seed, plan.lanes[lane], first, first + count)
             read -= left.skipped(k, lane)
             if stage.mask == "document":
                 each = causal_pairs(np.asarray(plan.pieces[lane][:, 2]), window)
                 starts = np.asarray(plan.windows[lane][:-1]).astype(np.int64)
                 pairs = np.add.reduceat(each, starts)
             else:
-                whole = causal_pairs(np.array([stage.sequence_length]), window)
+                whole = causal_pairs(np.array([plan.lanes[lane].sequence_length]), window)
                 pairs = np.repeat(whole, len(read))
             total += sum(int(p) * int(r) for p, r in zip(pairs, read, strict=True) if r)
         totals.append(total)

@@ -31,7 +31,7 @@ class Block:
     ids: np.ndarray  # dtype[n, S]
     segments: list[np.ndarray]  # n x int64[segments]: lengths, padding a segment of its own
     mask: np.ndarray  # bool[n, S]: is there a target
-    provenance: np.ndarray  # int64[n, 8]: `feed.PROVENANCE`
+    provenance: np.ndarray  # int64[n, 9]: `feed.PROVENANCE`
 
 
 class Writer(Protocol):

@@ -131,19 +131,20 @@ def test_prefetch_changes_nothing(feed, ahead):
 
 
 def test_prefetch_error_comes_with_its_batch_and_the_thread_ends(feed, monkeypatch):
+    expected = [b["positions"] for b in FeedLoader(feed) if b["positions"][0] < 4]
     loader = FeedLoader(feed, prefetch=3)
-    read = loader.read
+    batch_of = feed.batch
 
-    def failing(micro):
-        if micro.low >= 4:
+    def failing(positions, *more):
+        if positions.start >= 4:
             raise StopError("planted")
-        return read(micro)
+        return batch_of(positions, *more)
 
-    monkeypatch.setattr(loader, "read", failing)
+    monkeypatch.setattr(feed, "batch", failing)
     got = []
     with pytest.raises(StopError, match="planted"):
         got.extend(batch["positions"] for batch in loader)
-    assert got == [b["positions"] for b in FeedLoader(feed) if b["positions"][0] < 4]
+    assert got == expected
     assert not [t for t in threading.enumerate() if t.name.startswith("gristmill-feed")]
 
 

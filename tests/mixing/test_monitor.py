@@ -28,7 +28,7 @@ def feed_fixture(naive, tmp_path_factory):
 
 def shares(feed, position, shard):
     """Share of the tokens of a sample that are the shard's."""
-    slot = feed.plan.locate(position)
+    (slot,) = feed.plan.locate(position)
     pieces = feed.plan.window_pieces(slot.lane, slot.window).astype(np.int64)
     mine = feed.plan.documents[pieces[:, 0], 0] == shard
     return pieces[mine, 2].sum() / pieces[:, 2].sum()
@@ -58,7 +58,7 @@ def test_suspects_bad_shard_is_named_with_documents(feed, bad):
     assert first.score > 5
     assert {o.shard for o in others} <= {first.shard}  # its gradient norms
     for name, position, _ in first.documents:
-        slot = feed.plan.locate(position)
+        (slot,) = feed.plan.locate(position)
         pieces = feed.plan.window_pieces(slot.lane, slot.window)
         rows = [r for r in pieces[:, 0].tolist() if feed.plan.ids[r].tobytes().hex() == name]
         assert {int(feed.plan.documents[r, 0]) for r in rows} == {bad}

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.documents.errors import StopError
-from gristmill.mixing.order import Permutation, check_vectors, keys_of, mix64, test_vectors
+from gristmill.mixing.order import (
+    Permutation,
+    check_vectors,
+    forward_each,
+    keys_of,
+    mix64,
+    test_vectors,
+)
 
 VECTORS_100_AND_2 = [[2, 1, 0], [100, 0, 45], [100, 33, 25]]
 VECTORS_LARGE = [
@@ -96,3 +103,23 @@ def test_permutation_small_tables_are_fair():
     counts = Counter(tuple(Permutation(3, k).forward(np.arange(3)).tolist()) for k in range(6000))
     assert len(counts) == 6
     assert sum((c - 1000) ** 2 / 1000 for c in counts.values()) < 30
+
+
+@given(
+    sizes=st.lists(st.integers(1, 2**34), min_size=1, max_size=6),
+    seed=st.integers(0, 2**63),
+    data=st.data(),
+)
+def test_forward_each_equals_each_order_by_itself(sizes, seed, data):
+    orders = [Permutation(n, seed, k) for k, n in enumerate(sizes)]
+    asked = data.draw(
+        st.lists(
+            st.integers(0, len(sizes) - 1).flatmap(
+                lambda k: st.tuples(st.just(k), st.integers(0, sizes[k] - 1))
+            ),
+            max_size=30,
+        )
+    )
+    which = np.array([k for k, _ in asked], dtype=np.int64)
+    index = np.array([i for _, i in asked], dtype=np.int64)
+    assert forward_each(orders, which, index).tolist() == [orders[k].forward(i) for k, i in asked]

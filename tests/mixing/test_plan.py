@@ -87,7 +87,7 @@ def test_rows_and_locate_agree_everywhere(world):
     plan = compiled(world)
     rows = plan.rows(0, plan.positions)
     for position, row in enumerate(rows.tolist()):
-        assert tuple(row) == tuple(plan.locate(position))
+        assert tuple(row) == tuple(plan.locate(position)[0])
     for low, high in ((0, 0), (3, 29), (119, 122), (100, plan.positions)):
         assert (plan.rows(low, high) == rows[low:high]).all()
     for low, high in ((-1, 3), (0, plan.positions + 1), (5, 4)):

@@ -60,7 +60,9 @@ def test_every_source_within_one_window_of_its_share_at_every_block_edge_30_plan
     for number in range(30):
         rng = random.Random(number)
         sources = [f"s{i:02d}" for i in range(rng.randint(2, 79))]
-        documents = [{"tokens": rng.randint(2, 900), "source": s} for s in sources for _ in range(2)]
+        documents = [
+            {"tokens": rng.randint(2, 900), "source": s} for s in sources for _ in range(2)
+        ]
         mapping = random_mixture(rng, sources)
         plan = Plan.open(tools.make_plan(tmp_path / str(number), mapping, documents))
         rows = plan.rows(0, plan.positions)
@@ -140,7 +142,7 @@ def test_token_sums_of_the_feed_equal_the_ledger_with_ramps_and_minimum_shares(t
     found: dict[tuple, Counter] = {}
     for position in range(len(feed)):
         sample = feed[position]
-        _, k, _, lane, _, window, _, real = sample["provenance"].tolist()
+        _, k, _, lane, _, window, _, real, _ = sample["provenance"].tolist()
         stage, edges, pieces = plan.stages[k], [0], plan.window_pieces(lane, window).tolist()
         for row, start, length in pieces:
             edges.append(edges[-1] + length)
