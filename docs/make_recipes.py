@@ -61,7 +61,8 @@ def table(kind: type) -> str:
         made = field.default_factory is not dataclasses.MISSING
         value = repr(field.default) if given else ("empty" if made else "required")
         value = value if len(value) <= 60 else value[:57] + "..."
-        rows.append(f"| `{field.name}` | `{value}` |".replace("`required`", "required"))
+        name = field.metadata.get("as", field.name)
+        rows.append(f"| `{name}` | `{value}` |".replace("`required`", "required"))
     return "\n".join(rows) if len(rows) > 2 else "No fields."
 
 

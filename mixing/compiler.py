@@ -42,19 +42,20 @@ def compile_plan(
 
     `catalog`: one row per document, sorted by (shard, doc): shard string, doc uint32 (ordinal in
     the token shard), id binary(16), tokens uint32 (end-of-document token included), source,
-    language, dump, license (strings, nullable). `tokens_digests`: shard -> the `digest` in its
+    language, dump, license (strings, nullable), and a column, of names or numbers, for each further
+    attribute that a slice asks for. `tokens_digests`: shard -> the `digest` in its
     index.json; `bos`: documents begin with a control token too. UsageError when a slice is empty
     or a stage asks for more than `max_epochs` allows: one message with what there is and what would
     do. StopError when a shard has no digest. Two writers are harmless: same bytes, one rename.
     """
-    documents = Catalogue(catalog)
+    documents = Catalogue(catalog, spec.attributes)
     for name in documents.shards:
         if name not in tokens_digests:
             raise StopError(
                 f"token shard {name!r} has documents in the catalogue but no digest; "
                 f"{len(tokens_digests)} of {len(documents.shards)} shards are tokenised"
             )
-    chosen = {name: documents.select(name, s) for name, s in sorted(spec.slices.items())}
+    chosen = {name: documents.select(s) for name, s in sorted(spec.slices.items())}
     lanes, arrays = _pack_lanes(documents, spec, chosen)
     stages, ledgers = schedule(spec, lanes)
     kinds = ("windows", "pieces", "by_document")
@@ -74,6 +75,7 @@ def compile_plan(
         "tokenizer": tokenizer_digest,
         "shards": [{"name": n, "digest": tokens_digests[n]} for n in documents.shards],
         "sources": documents.sources,
+        "dimensions": documents.dimensions(),
         "slices": {
             name: {
                 **dataclasses.asdict(spec.slices[name]),

@@ -4,6 +4,7 @@ On disk, `<plan id>/`: `plan.json` (canonical; its digest is the id and covers t
 
     documents.npy        uint32[d, 3]  shard, document in the shard, tokens; the whole catalogue
     ids.npy              uint8[d, 16]  document ids          sources.npy  uint32[d]  into `sources`
+    cell.npy  uint32[d]  into cells    cells.npy  uint32[c, 7]  codes of `dimensions`: for the books
     lane-<k>.windows.npy uint64[w + 1] offsets into pieces
     lane-<k>.pieces.npy  uint32[p, 3]  row of documents, first token in it, tokens
     lane-<k>.by_document.npy uint32[p] pieces by (document, start): the way back

@@ -20,18 +20,30 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..documents.errors import UsageError, did_you_mean
-from .fields import choice, keys, mapping, parse_tokens, ramp, share, whole
+from .fields import choice, is_number, keys, mapping, parse_tokens, ramp, share, whole
 
-ATTRIBUTES: Final = ("source", "language", "dump", "license")
+NAMES: Final = ("source", "language", "dump", "license")  # what a document states of itself
+#: Attributes without a stage: copies that a document stands for; b of 2^(b-1) < tokens <= 2^b.
+OWN: Final = ("cluster_size", "length_bucket")
 PACKINGS: Final = ("concat", "best_fit")
 MASKS: Final = ("document", "none")
 EPOCHS: Final = 4  # "up to 4 epochs as good as new": Muennighoff et al. 2023, arXiv 2305.16264
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from `min` to `max`, both inclusive; documents without the attribute are outside."""
+
+    min: int | float | None = None
+    max: int | float | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SliceSpec:
-    """Documents whose attributes stand in the lists; an attribute that is not named allows all.
+    """Documents that are in every list or range; an attribute that is not named allows all.
 
+    `<stage>.<score>` names any attribute that a stage wrote; it, `cluster_size` and
+    `length_bucket` (b of 2^(b-1) < tokens <= 2^b) have a list of values, or `{min, max}`.
     `None` in a list allows documents without the attribute. Token bounds are inclusive and count
     the end-of-document token.
     """
@@ -42,6 +54,9 @@ class SliceSpec:
     license: tuple[str | None, ...] | None = None
     min_tokens: int = 1
     max_tokens: int | None = None
+    attributes: Mapping[str, tuple[Any, ...] | Range] = field(
+        default_factory=dict, metadata={"as": "<stage>.<score>, cluster_size, length_bucket"}
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +106,11 @@ class MixSpec:
     slices: Mapping[str, SliceSpec] = field(default_factory=dict)
     stages: tuple[StageSpec, ...] = ()
 
+    @property
+    def attributes(self) -> list[str]:
+        """Names of the attributes that slices ask for, sorted."""
+        return sorted({name for piece in self.slices.values() for name in piece.attributes})
+
     @staticmethod
     def parse(given: Mapping[str, Any], *, where: str = "mix") -> MixSpec:
         """Read a recipe's mapping; UsageError names the field's path and the nearest known name."""
@@ -122,26 +142,52 @@ def _names(cls: type) -> tuple[str, ...]:
 
 
 def _slice(value: Any, where: str) -> SliceSpec:
-    given = keys({} if value is None else value, _names(SliceSpec), where)
-    lists: dict[str, tuple[str | None, ...]] = {}
-    for name in ATTRIBUTES:
-        if name not in given:
-            continue
-        found = given[name]
-        items = [found] if found is None or isinstance(found, str) else found
-        if not isinstance(items, Sequence) or not items:
-            raise UsageError(f"{where}.{name}: found {found!r}; expected a list of names")
-        for item in items:
-            if item is not None and not isinstance(item, str):
-                raise UsageError(f"{where}.{name}: found {item!r}; expected names or null")
-        lists[name] = tuple(items)
+    given = dict(mapping({} if value is None else value, where))
+    attributes = {
+        str(name): _attribute(given.pop(name), f"{where}.{name}")
+        for name in list(given)
+        if name in OWN or "." in str(name)
+    }
+    keys(given, (*NAMES, "min_tokens", "max_tokens", *OWN), where)
+    lists = {
+        name: _listed(given[name], f"{where}.{name}", (str,)) for name in NAMES if name in given
+    }
     low = parse_tokens(given.get("min_tokens", 1), f"{where}.min_tokens")
     high = given.get("max_tokens")
     if high is not None:
         high = parse_tokens(high, f"{where}.max_tokens")
         if high < low:
             raise UsageError(f"{where}: max_tokens {high} is below min_tokens {low}")
-    return SliceSpec(**lists, min_tokens=low, max_tokens=high)
+    return SliceSpec(**lists, min_tokens=low, max_tokens=high, attributes=attributes)
+
+
+def _attribute(value: Any, where: str) -> tuple[Any, ...] | Range:
+    """A list of values, one value, or a range."""
+    if not isinstance(value, Mapping):
+        return _listed(value, where, (str, int, float))
+    given = keys(value, _names(Range), where)
+    bounds = {name: bound for name, bound in given.items() if bound is not None}
+    for name, bound in bounds.items():
+        if not is_number(bound):
+            raise UsageError(f"{where}.{name}: found {bound!r}; expected a number")
+    if not bounds:
+        raise UsageError(f"{where}: found {dict(value)!r}; expected min, max or both")
+    found = Range(**bounds)
+    if found.min is not None and found.max is not None and found.max < found.min:
+        raise UsageError(f"{where}: max {found.max} is below min {found.min}")
+    return found
+
+
+def _listed(value: Any, where: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """A list of values or null, or one of them; floats are finite."""
+    items = [value] if value is None or isinstance(value, kinds) else value
+    what = "names" if kinds == (str,) else "names or numbers"
+    if not isinstance(items, Sequence) or not items:
+        raise UsageError(f"{where}: found {value!r}; expected a list of {what}")
+    for item in items:
+        if item is not None and not isinstance(item, kinds):
+            raise UsageError(f"{where}: found {item!r}; expected {what} or null")
+    return tuple(items)
 
 
 def _stage(value: Any, where: str, slices: Mapping[str, SliceSpec], batch: int) -> StageSpec:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..documents.fingerprint import canonical, digest
+from ..mixing.spec import MixSpec
+from .catalog import catalog, files_of, wanted
 from .columns import schema_meta
 from .passes import attributes
 from .steps import Counts, Facts, Step, combined
@@ -176,10 +177,13 @@ class MixStep(Step):
         return ("plans/current.json",)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """All token shards and all final documents."""
+        """All token shards, all final documents, and what the plan asks of their attributes."""
         tokens = [n for s in run.shards for n in TokensStep().outputs(run, s)]
         corpus = [f"corpus/{s}.parquet" for s in run.shards]
-        return {"tokens": combined(run, tokens), "corpus": combined(run, corpus)}
+        found = {"tokens": combined(run, tokens), "corpus": combined(run, corpus)}
+        names = wanted(run, MixSpec.parse(run.recipe.mixture or {}))
+        asked = [n for s in run.shards for n in files_of(run, s, names)]
+        return found | ({"attributes": combined(run, asked)} if asked else {})
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The mixture as the recipe states it."""
@@ -197,49 +201,37 @@ class MixStep(Step):
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Compile beside the plans, then commit file by file, the pointer last."""
-        from ..mixing.compiler import compile_plan
-        from ..mixing.spec import MixSpec
-
         spec = MixSpec.parse(run.recipe.mixture or {})
-        identity = run.tokenizer_identity[0]
-        digests = {s: run.store.require(f"tokens/{s}.bin").digest for s in run.shards}
-        with run.store.scratch("plans/compiling") as folder:
-            plan = compile_plan(
-                catalog(run),
-                spec,
-                tokens_digests=digests,
-                tokenizer_digest=identity,
-                out=folder,
-                bos=bool(run.recipe.tokenizer_options.get("bos")),
-            )
-            made = sorted(p for p in (folder / plan).iterdir() if p.is_file())
-            files = [f"plans/{plan}/{p.name}" for p in made]
-            for source, name in zip(made, files, strict=True):
-                with run.store.writing(name) as temporary:
-                    shutil.move(source, temporary)
-                    run.store.commit(
-                        temporary,
-                        name,
-                        inputs=self.inputs(run, key),
-                        fingerprint=self.fingerprint(run, key),
-                        run=facts.close(self.name),
-                    )
+        mark = self.fingerprint(run, key)
+        plan, files = compile_into(run, spec, self.inputs(run, key), mark, facts.close(self.name))
         paths["plans/current.json"].write_bytes(
             canonical({"format": FORMAT, "plan": plan, "files": files})
         )
         return {"plans/current.json": {"plan": plan}}
 
 
-def catalog(run: Run) -> pa.Table:
-    """One row per final document, sorted by shard and place: what a mixture chooses from."""
-    tables = []
-    columns = ["id", "source", "language", "dump", "license"]
-    for shard in run.shards:
-        table = pq.read_table(run.store.path(f"corpus/{shard}.parquet"), columns=columns)
-        ends = np.load(run.store.path(f"tokens/{shard}.ends.npy")).astype(np.int64)
-        number = table.num_rows
-        table = table.add_column(0, "shard", pa.array([shard] * number, pa.string()))
-        table = table.add_column(1, "doc", pa.array(np.arange(number, dtype=np.uint32)))
-        size = np.diff(ends, prepend=0).astype(np.uint32)
-        tables.append(table.add_column(3, "tokens", pa.array(size)))
-    return pa.concat_tables(tables).replace_schema_metadata(None)
+def compile_into(
+    run: Run,
+    spec: MixSpec,
+    inputs: Mapping[str, str],
+    fingerprint: str,
+    facts: Mapping[str, Any] | None = None,
+) -> tuple[str, list[str]]:
+    """Compile a mixture over the run's tokens into `plans/<plan id>/`; the id and its files."""
+    from ..mixing.compiler import compile_plan
+
+    digests = {s: run.store.require(f"tokens/{s}.bin").digest for s in run.shards}
+    with run.store.scratch("plans/compiling") as folder:
+        plan = compile_plan(
+            catalog(run, wanted(run, spec)),
+            spec,
+            tokens_digests=digests,
+            tokenizer_digest=run.tokenizer_identity[0],
+            out=folder,
+            bos=bool(run.recipe.tokenizer_options.get("bos")),
+        )
+        made = sorted(p for p in (folder / plan).iterdir() if p.is_file())
+        files = [f"plans/{plan}/{p.name}" for p in made]
+        for source, name in zip(made, files, strict=True):
+            run.store.adopt(source, name, inputs=inputs, fingerprint=fingerprint, run=facts)
+    return plan, files

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 from ..documents.errors import StopError, UsageError, did_you_mean
 from ..documents.fingerprint import canonical
+from ..mixing.spec import MixSpec
+from .catalog import check_attributes
 from .manifest import find_inputs, make_manifest
 from .prune import prune
 from .recipe import Recipe, load_recipe
@@ -61,6 +63,8 @@ def run_recipe(
     recipe = load_recipe(recipe_path, root=root)
     inputs = find_inputs(recipe, say)  # a wrong path shows before anything is written, or deleted
     _load_files(recipe, say)
+    if recipe.mixture:
+        check_attributes(recipe, MixSpec.parse(recipe.mixture, where="mixture"))
     if fresh:
         _start_over(out)
     run = prepare(recipe, recipe_path.parent, out, without=without or [])

@@ -173,11 +173,19 @@ class Store:
         write_whole(Path(f"{target}.json"), canonical(body))
         return side
 
-    def adopt(self, file: Path, name: str, *, inputs: Mapping[str, str], fingerprint: str) -> None:
+    def adopt(
+        self,
+        file: Path,
+        name: str,
+        *,
+        inputs: Mapping[str, str],
+        fingerprint: str,
+        run: Mapping[str, Any] | None = None,
+    ) -> None:
         """Make a finished file, such as one from `scratch`, the output `name`."""
         with self.writing(name) as temporary:
             file.replace(temporary)
-            self.commit(temporary, name, inputs=inputs, fingerprint=fingerprint)
+            self.commit(temporary, name, inputs=inputs, fingerprint=fingerprint, run=run)
 
     def run_facts(self, name: str) -> dict[str, Any]:
         """Timings of the task that wrote `name`; empty when they are gone."""

@@ -17,7 +17,7 @@ import pytest
 
 from gristmill.mixing import MixSpec, Plan, compile_plan
 from gristmill.mixing.shards import EXTENT
-from gristmill.pipelines.corpus import catalog
+from gristmill.pipelines.catalog import catalog
 from gristmill.pipelines.run import open_run
 
 pytestmark = [
