@@ -5,7 +5,7 @@
 Each engine runs in a process of its own, bound to one core; seconds are of CPU, which other work
 blurs less. `first` is text that the process has not seen (its cache of words fills): the figure to
 quote. `again` is the same text once more. Both include making Python strings of the Arrow column.
-`shard` is the whole of `encode_shard`: Parquet in, four files out.
+`shard` is the whole of `encode_shard`: Parquet in, five files out.
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ def measure(engine: str, corpus: Path, tokenizer: Path | None) -> dict[str, obje
         seconds["again"] = time.process_time() - start
         p = ShardPaths.of(corpus.with_name("shard"))
         start = time.process_time()
-        encode_shard(
-            corpus, encoder, bin_path=p.bin, ends_path=p.ends, ids_path=p.ids, index_path=p.index
-        )
+        encode_shard(corpus, encoder, p)
         seconds["shard"] = time.process_time() - start
     digest = hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
     return {"seconds": seconds, "tokens": len(ids), "digest": digest, "engine": encoder.engine}

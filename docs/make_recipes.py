@@ -24,6 +24,7 @@ A recipe is one YAML file; it states all that bears on the result. Start from
 | `sources` | required | by name, in order of priority: of duplicates the first is kept |
 | `shared` | none | stages of all sources, after their own; global stages may name `sources` |
 | `tokenizer` | our own | a `tokenizer.json`, or `{path, eos, bos}` |
+| `turns` | as text | how turns of conversations become tokens: a preset, or roles; see below |
 | `mixture` | none | the plan of a training run |
 | `shard_bytes` | 256 MiB | stored bytes of a shard |
 | `memory` | 512 MiB | what a worker may plan for in a global round |
@@ -48,6 +49,32 @@ What drops documents stands before `near_duplicates`: a stage after it that drop
 the whole cluster along, for the others are gone. `exact_duplicates` may stand first: a stage that
 looks at text alone says the same of each copy. The end of `run`, the report, the ledger's table
 `gone_clusters` and `why` say which clusters have none left, and which stage it was.
+"""
+
+
+TURNS = """## Turns
+
+```yaml
+turns:
+  preset: gristmill   # for our own tokenizer; or chatml: <|im_start|>, <|im_end|>
+  tool: {head: ["<|tool_result|>", {text: "\\n"}], tail: ["<|end_of_turn|>"]}
+  loss: assistant     # or all
+```
+
+What `trajectory` reads has turns beside its text: who speaks, where the heading (`## user`) and
+where what is said begins and ends. Cuts and masks of later stages move them. With `turns` the
+tokens step encodes what is said, turn by turn, and places ids instead of headings; without, the
+text as it stands. Strings are names of control tokens and are looked up in the tokenizer: one that
+it lacks stops the run before any work. `{text: ...}` is encoded as text, with `{role}` filled in. A
+control token that a document spells stays text.
+
+Roles: `system`, `user`, `assistant`, `tool`, as the source has others, and `other` for any that
+is not named; within a turn `call` (a tool's name), its `arguments`, `result` (in a user's turn) and
+more `text`, which get nothing around them unless named. With `loss: assistant` targets are what
+the assistant says and calls, and the tails of its turns; not heads of turns, which a model is
+given, nor calls that `bad_calls: untrained` found bad, nor messages of `weight: 0`. With `all` only
+the heads of turns are left out.
+The books have a row `turns` for the headings that went, and `unlearnt_tokens` by shard.
 """
 
 
@@ -82,6 +109,7 @@ def page() -> str:
     for title, kinds in groups:
         parts.append(f"\n## {title}\n")
         parts += [f"### `{n}`\n\n{first_line(k)}\n\n{table(k)}\n" for n, k in kinds.items()]
+    parts.append(TURNS)
     parts.append("## Mixture\n")
     mixture = (("the mixture", MixSpec), ("a slice", SliceSpec), ("a stage", StageSpec))
     parts += [f"### {title}\n\n{first_line(k)}\n\n{table(k)}\n" for title, k in mixture]

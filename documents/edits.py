@@ -87,6 +87,27 @@ def apply_edits(column: pa.Array, edits: Edits) -> pa.LargeStringArray:
     return from_buffers(out, offsets)
 
 
+def moved(edits: Edits, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Where places in texts stand after the edits: int64[n], for bytes `places` of texts `rows`.
+
+    Both int64[n]. A place inside a stretch that goes comes to stand behind what comes in for it, so
+    that this belongs to what the stretch began in.
+    """
+    where = rows.astype(np.int64) << 33  # above any byte of a text
+    edited = edits.rows.astype(np.int64) << 33
+    before = np.searchsorted(edited + edits.starts, where + places)  # edits that begin before it
+    begun = np.searchsorted(edited, where)  # edits of texts before its own
+    inserted = edits.inserted()
+    grown = np.zeros(len(edits.rows) + 1, np.int64)
+    np.cumsum(inserted - edits.lengths, out=grown[1:])
+    out = places + grown[before] - grown[begun]
+    some = np.flatnonzero(before > begun)
+    last = before[some] - 1
+    past = edits.starts[last] + edits.lengths[last] - places[some]
+    out[some] += np.maximum(past, 0)
+    return out
+
+
 def _splice(view: TextView, edits: Edits, out: np.ndarray) -> None:
     """Copy the stretches between edits, and what comes in for each, into `out`.
 

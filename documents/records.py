@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(slots=True)
@@ -62,6 +62,20 @@ class Skip:
     records: int = 1
 
 
+class Turn(NamedTuple):
+    """A part of a conversation in a text, or of a turn in it: `[start, body)` is its heading.
+
+    Roles are `system`, `user`, `assistant`, `tool` and whatever a source has beside them; within a
+    turn `call` (a tool's name) and its `arguments`, `result` (of a tool, in a user's turn).
+    """
+
+    role: str
+    start: int  # bytes of UTF-8, as are all three
+    body: int
+    stop: int
+    trained: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class Draft:
     """A document before it has an id. `repairs` counts what the text policy changed, by kind."""
@@ -76,3 +90,4 @@ class Draft:
     repairs: Mapping[str, int] = field(default_factory=dict)
     records: int = 1  # raw records that went into it (a repository bundle: its files)
     utf8: bytes | None = None  # `text` as UTF-8, from where that is known without encoding it
+    turns: tuple[Turn, ...] | None = None  # of a conversation, in order and apart

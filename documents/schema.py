@@ -5,7 +5,8 @@ One row per document. `text` is UTF-8 (large_string: 64-bit offsets); bytes are 
 raw record: `extent` the shard's stretch of a stored file (the manifest knows the file, which may
 move), `offset` the byte in that stretch where decoding starts (a gzip member, a zstd frame, a plain
 record, a Parquet row group), `inner` the byte in the decoded stream from there (Parquet: the row in
-the group), `span` decoded bytes.
+the group), `span` decoded bytes. `turns` says where the turns of a conversation stand in the text,
+in order and apart; null for any other document.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ LOCATOR = pa.struct(
     ]
 )
 
+TURN = pa.struct(
+    [
+        pa.field("role", pa.string(), nullable=False),  # of `documents.records.Turn`
+        pa.field("start", pa.uint32(), nullable=False),  # byte of the text where its heading begins
+        pa.field("body", pa.uint32(), nullable=False),  # what was said begins, the heading ends
+        pa.field("stop", pa.uint32(), nullable=False),  # what was said ends
+        pa.field("trained", pa.bool_(), nullable=False),  # a model is to learn to say it
+    ]
+)
+TURNS = pa.list_(pa.field("item", TURN, nullable=False))
+
 DOCUMENTS = pa.schema(
     [
         pa.field("id", pa.binary(16), nullable=False),
@@ -34,6 +46,7 @@ DOCUMENTS = pa.schema(
         pa.field("date", pa.string()),
         pa.field("license", pa.string()),
         pa.field("metadata", pa.string(), nullable=False),  # one JSON object
+        pa.field("turns", TURNS),
         pa.field("locator", LOCATOR, nullable=False),
     ]
 )

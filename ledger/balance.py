@@ -3,7 +3,7 @@
     read      decoded bytes = kept + skipped + lost                         per shard
     flow      in + added = kept + stripped + dropped                        per stage, source, unit
     chain     kept of a stage = in of the next; kept of the last = corpus   per source, unit
-    tokens    corpus tokens = text tokens of the token shards               per source
+    tokens    corpus tokens, turns laid out = text tokens of token shards   per source
     plan      windows x sequence length = real + padding                    per stage of the plan
 
 `imbalances` returns the rows whose sides differ; a ledger that balances returns none.
@@ -112,10 +112,12 @@ ORDER BY ALL
 """
 
 TOKENS = """
-WITH final AS (
-    SELECT source, sum(documents)::BIGINT AS documents, sum(bytes)::BIGINT AS bytes,
+WITH kept AS (
+    SELECT pass, source, sum(documents)::BIGINT AS documents, sum(bytes)::BIGINT AS bytes,
         sum(tokens)::BIGINT AS tokens
-    FROM flow WHERE pass = 'corpus' AND account = 'kept' GROUP BY source
+    FROM flow WHERE pass IN ('corpus', 'tokens') AND account = 'kept' GROUP BY pass, source
+), final AS (
+    SELECT * FROM kept QUALIFY pass = 'tokens' OR count(*) OVER (PARTITION BY source) = 1
 ), encoded AS (
     SELECT source, sum(documents)::BIGINT AS documents, sum(text_bytes)::BIGINT AS bytes,
         sum(text_tokens)::BIGINT AS tokens
@@ -131,9 +133,10 @@ WITH final AS (
         final.bytes AS b1, encoded.bytes AS b2, final.tokens AS t1, encoded.tokens AS t2
     FROM final FULL JOIN encoded USING (source)
     UNION ALL
-    SELECT 'slices', source, final.documents, sliced.documents, final.bytes, sliced.bytes,
+    SELECT 'slices', source, final.documents, sliced.documents, corpus.bytes, sliced.bytes,
         final.tokens + special.special, sliced.tokens
     FROM final LEFT JOIN sliced USING (source) LEFT JOIN special USING (source)
+        LEFT JOIN kept AS corpus ON corpus.source = final.source AND corpus.pass = 'corpus'
 )
 SELECT side, 'corpus/' || side, source, unit, coalesce(expected, 0), coalesce(found, 0) FROM (
     SELECT side, source, 'documents' AS unit, d1 AS expected, d2 AS found FROM sides

@@ -53,7 +53,7 @@ CREATE TABLE losses (                   -- one row per stretch of input that bec
 );
 
 CREATE TABLE flow (                     -- in + added = kept + stripped + dropped, per stage and source
-    pass VARCHAR NOT NULL,              -- read, base, <global stage>, ..., corpus
+    pass VARCHAR NOT NULL,              -- read, base, <global stage>, ..., corpus, tokens
     position INTEGER NOT NULL,          -- of the stage in the whole recipe
     stage VARCHAR NOT NULL,
     source VARCHAR NOT NULL,
@@ -78,8 +78,9 @@ CREATE TABLE tokens (                   -- token shards
     source VARCHAR NOT NULL,
     documents BIGINT NOT NULL,
     text_tokens BIGINT NOT NULL,
-    special_tokens BIGINT NOT NULL,
-    text_bytes BIGINT NOT NULL
+    special_tokens BIGINT NOT NULL,     -- control tokens: ends of documents, around turns
+    unlearnt_tokens BIGINT NOT NULL,    -- no targets: what others than the assistant say
+    text_bytes BIGINT NOT NULL          -- that were encoded
 );
 
 CREATE TABLE clusters (                 -- how many clusters of each size a duplicate stage found

@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -65,7 +65,7 @@ class Encoder:
     vocab_size: int  # greatest id + 1
     eos_id: int  # ends every document
     bos_id: int | None  # begins every document, where the tokenizer's own template says so
-    controls: frozenset[int] = field(repr=False)  # ids that no text gives
+    controls: Mapping[str, int] = field(repr=False)  # ids that no text gives, by name
     flat: _Flat = field(repr=False)
     cuts: bool = field(repr=False)  # the split is one of those that `pieces.CUT` is proven for
 
@@ -197,7 +197,7 @@ def load_encoder(
         vocab_size=known + 1,
         eos_id=eos_id,
         bos_id=bos_id,
-        controls=frozenset(controls.values()),
+        controls=controls,
         flat=flat,
         cuts=not kept and full.get("normalizer") is None and split_of(full) in SPLITS,
     )

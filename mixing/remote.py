@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..documents.errors import StopError, UsageError
 
 ATTEMPTS: Final = 4  # 7 s of waiting between them, beside what the store's library waits itself
-SMALL: Final = ("index.json", "ends.npy", "ids.npy")
+SMALL: Final = ("index.json", "ends.npy", "ids.npy", "unlearnt.npy")
 
 
 class AbsentError(StopError):

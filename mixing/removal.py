@@ -73,6 +73,7 @@ def mask_shard(source: Path, target: Path, documents: list[int]) -> str:
         out.close_extent()
     ids = shard.ids.copy()
     ids[documents] = 0
+    save_array(paths.unlearnt, np.asarray(shard.unlearnt))
     index = shard.index | {
         "crc32": out.crcs,
         "digest": out.hasher.hexdigest(),
@@ -86,7 +87,7 @@ def mask_shard(source: Path, target: Path, documents: list[int]) -> str:
 def _link(source: Path, target: Path) -> None:
     """The same files under another name: the run replaces its own, and never writes into one."""
     one, two = ShardPaths.of(source), ShardPaths.of(target)
-    for name in ("bin", "ends", "ids", "index"):
+    for name in ("bin", "ends", "ids", "unlearnt", "index"):
         try:
             os.link(getattr(one, name), getattr(two, name))
         except OSError:  # another file system, or one without links

@@ -1,10 +1,12 @@
 """Token shards as a trainer reads them: numpy and the standard library alone.
 
-A shard is four files beside each other, written by `tokens.encode_shard`:
+A shard is five files beside each other, written by `tokens.encode_shard`:
 
     <shard>.bin         token ids, flat, little-endian uint16 or uint32; each document ends in eos
     <shard>.ends.npy    uint64[documents]: position after each document's last token, eos included
     <shard>.ids.npy     uint8[documents, 16]: document ids, in the same order
+    <shard>.unlearnt.npy  uint64[k, 2]: positions [start, stop) of tokens that are no targets,
+                        ascending and apart: what others say in conversations (`turns`)
     <shard>.index.json  format, dtype, counts, tokenizer, CRC-32 per extent of 4 MiB, digests
 
 The `.bin` is byte for byte what Megatron calls `.bin` (its `.idx` holds lengths: the differences of
@@ -28,7 +30,7 @@ import numpy as np
 
 from ..documents.errors import DamagedError, FormatError, StopError
 
-FORMAT = 1
+FORMAT = 2
 EXTENT = 4 << 20  # bytes of `.bin` under one CRC-32
 Fetch = Callable[[int, int], bytes]
 DTYPES: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
@@ -36,11 +38,12 @@ DTYPES: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u
 
 @dataclass(frozen=True, kw_only=True)
 class ShardPaths:
-    """The four files of the shard with prefix `tokens/<shard>`."""
+    """The five files of the shard with prefix `tokens/<shard>`."""
 
     bin: Path
     ends: Path
     ids: Path
+    unlearnt: Path
     index: Path
 
     @classmethod
@@ -51,6 +54,7 @@ class ShardPaths:
             bin=prefix.with_name(f"{name}.bin"),
             ends=prefix.with_name(f"{name}.ends.npy"),
             ids=prefix.with_name(f"{name}.ids.npy"),
+            unlearnt=prefix.with_name(f"{name}.unlearnt.npy"),
             index=prefix.with_name(f"{name}.index.json"),
         )
 
@@ -118,6 +122,16 @@ class TokenShard:
         """Document ids, uint8[documents, 16]; read and checked at the first use."""
         return _load(self.paths.ids, self.index["ids"], (self.documents, 16), np.uint8)
 
+    @cached_property
+    def unlearnt(self) -> np.ndarray:
+        """Stretches of tokens that are no targets, uint64[k, 2]; checked when first used."""
+        entry = self.index["unlearnt"]
+        spans = _load(self.paths.unlearnt, entry, (entry["spans"], 2), np.uint64)
+        flat = spans.astype(np.int64).reshape(-1)
+        if len(flat) and (flat[-1] > self.token_count or (np.diff(flat) <= 0).any()):
+            raise DamagedError(f"{self.paths.unlearnt}: stretches are not ascending and apart")
+        return spans
+
     def span(self, document: int) -> tuple[int, int]:
         """Token positions [start, end) of a document, control tokens included."""
         if not 0 <= document < self.documents:
@@ -169,7 +183,7 @@ class TokenShard:
             hasher.update(self._data[extent * step : (extent + 1) * step].data)
         if hasher.hexdigest() != self.index["digest"]:
             raise DamagedError(f"{self.paths.bin}: its BLAKE2b is not what its index says")
-        _ = self.ids
+        _ = self.ids, self.unlearnt
 
 
 def _size(path: Path) -> int:

@@ -1,5 +1,8 @@
 """Tokenise a shard of the corpus once: flat ids, document ends, document ids and an index.
 
+A document is one segment of text; a conversation with a template (`turns`) is one per part, and
+control ids stand around them. Segments are encoded each on its own, so no token crosses a border.
+
 `encode_shard` streams: a batch of rows (32 MiB of text by the row group's mean) is read, encoded in
 parts of 4 MiB and written; control ids are placed here, by id, never by text. Memory follows the
 longest document, not the shard. Files carry no times or paths, so two writers give the same bytes.
@@ -8,6 +11,7 @@ Formats stand in `shards`, which reads them without Arrow.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import os
@@ -24,8 +28,10 @@ import pyarrow.parquet as pq
 from ..documents.errors import ContractError, DamagedError, StopError
 from ..documents.fingerprint import canonical
 from ..documents.text import text_view
-from .encoder import Encoder, Part
-from .shards import EXTENT, FORMAT
+from .encoder import Encoder
+from .layout import Layout, joined
+from .shards import EXTENT, FORMAT, ShardPaths
+from .turns import TurnSpec
 
 BATCH = 32 << 20  # bytes of text that one batch of rows aims at
 ROWS = 4096  # rows of a batch at most: a mean says little when lengths differ
@@ -33,12 +39,22 @@ ROWS = 4096  # rows of a batch at most: a mean says little when lengths differ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAccount:
-    """What a shard of the corpus became. text_tokens + special_tokens is the length of `.bin`."""
+    """What a shard of the corpus became. text_tokens + special_tokens is the length of `.bin`.
+
+    Words that a template puts around turns are text tokens.
+
+    `turns`: of the documents laid out by their turns [documents, bytes of their texts, of these
+    bytes encoded, tokens of their texts as they stand, of these tokens too few in `.bin`, too
+    many]: the last two are sums over documents, so that as they stand - too few + too many = text
+    tokens of these documents.
+    """
 
     documents: int
     text_tokens: int
-    special_tokens: int  # ends of documents, and begins where the tokenizer has them
-    bytes: int  # UTF-8 bytes of text
+    special_tokens: int  # control tokens: ends and begins of documents, around turns
+    bytes: int  # UTF-8 bytes of text that were encoded
+    unlearnt_tokens: int = 0  # that are no targets
+    turns: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
 
 
 class Extents:
@@ -74,56 +90,71 @@ class Extents:
 def encode_shard(
     corpus: Path,
     encoder: Encoder,
+    paths: ShardPaths,
     *,
-    bin_path: Path,
-    ends_path: Path,
-    ids_path: Path,
-    index_path: Path,
+    turns: TurnSpec | None = None,
 ) -> TokenAccount:
-    """Write the token shard of a Parquet file with columns `id` (16 bytes) and `text`.
+    """Write into `paths` the token shard of a Parquet file with columns `id` (16 bytes), `text`.
 
-    Documents keep their order; an empty text is its end token alone. Every file is written under
-    a name of its own and renamed, the index last. StopError: no such file or columns. DamagedError:
+    `turns`: how documents that have any in the column `turns` are laid out; None: as text.
+    Documents keep their order; an empty text is its end token alone. Every file is written under a
+    name of its own and renamed, the index last. StopError: no such file or columns. DamagedError:
     not readable as Parquet.
     """
     part = f".{os.getpid()}.part"
-    paths = (bin_path, ends_path, ids_path, index_path)
-    parts = [p.with_name(p.name + part) for p in paths]
+    names = [f.name for f in dataclasses.fields(ShardPaths)]  # the index last
+    parts = ShardPaths(**{n: Path(f"{getattr(paths, n)}{part}") for n in names})
     try:
-        account = _write(corpus, encoder, *parts)
-        for written, path in zip(parts, paths, strict=True):
-            written.replace(path)
+        account = _write(corpus, encoder, turns, parts)
+        for name in names:
+            getattr(parts, name).replace(getattr(paths, name))
     finally:
-        for written in parts:
-            written.unlink(missing_ok=True)
+        for name in names:
+            getattr(parts, name).unlink(missing_ok=True)
     return account
 
 
 def _write(
-    corpus: Path, encoder: Encoder, bin_: Path, ends_: Path, ids_: Path, index_: Path
+    corpus: Path, encoder: Encoder, spec: TurnSpec | None, paths: ShardPaths
 ) -> TokenAccount:
+    layout = Layout(encoder, spec)
     ends, names = [np.zeros(0, np.int64)], [np.zeros((0, 16), np.uint8)]
-    text_bytes = text_tokens = special = 0
-    with bin_.open("wb") as file:
+    unlearnt = [np.zeros((0, 2), np.int64)]
+    text_bytes = encoded = 0
+    turns = np.zeros(6, np.int64)
+    with paths.bin.open("wb") as file:
         out = Extents(file)
-        for batch in _batches(corpus):
+        for batch in _batches(corpus, with_turns=spec is not None):
             names.append(_ids(corpus, batch.column("id")))
-            offsets = text_view(batch.column("text")).offsets
+            laid = layout.lay_out(batch)
+            offsets = text_view(laid.text).offsets
             text_bytes += int(offsets[-1] - offsets[0])
-            for part in encoder.parts(batch.column("text")):
-                flat, flat_ends = _place(corpus, part, encoder)
-                ends.append(flat_ends + out.size // encoder.dtype.itemsize)
-                text_tokens += len(part.ids)
-                special += len(flat) - len(part.ids)
+            counted = np.zeros(len(offsets) - 1, np.int64)  # tokens of each segment
+            mark = 0
+            for part in encoder.parts(laid.text):
+                if (part.ids == encoder.eos_id).any():
+                    msg = f"text gave the id {encoder.eos_id} of the end of a document"
+                    raise ContractError(f"{corpus}: {msg}")
+                begin = out.size // encoder.dtype.itemsize
+                flat, flat_ends, spans = laid.place(part, mark, encoder.dtype)
+                laid.count(part, mark, counted)
+                mark += len(part.marks)
+                ends.append(flat_ends + begin)
+                unlearnt.append(spans + begin)
+                encoded += len(part.ids)
                 out.write(flat.data.cast("B"))
+            turns += laid.booked(batch, counted, encoder)
         out.close_extent()
         _sync(file)
     end, name = np.concatenate(ends).astype("<u8"), np.concatenate(names)
+    spans = joined(np.concatenate(unlearnt))
     documents, tokens = len(name), out.size // encoder.dtype.itemsize
-    per_document = 1 if encoder.bos_id is None else 2
-    if len(end) != documents or special != per_document * documents:
+    special = layout.placed.total()
+    text_tokens = tokens - special
+    if len(end) != documents or text_tokens != encoded + layout.written:
         raise ContractError(
-            f"{corpus}: {documents:,} documents, {len(end):,} ends, {special:,} control tokens"
+            f"{corpus}: {documents:,} documents, {len(end):,} ends; {encoded:,} tokens of texts, "
+            f"{layout.written:,} of the template's, {special:,} control tokens, {tokens:,} in all"
         )
     index = {
         "format": FORMAT,
@@ -132,6 +163,7 @@ def _write(
         "tokens": tokens,
         "text_tokens": text_tokens,
         "special_tokens": special,
+        "placed": {str(i): n for i, n in sorted(layout.placed.items())},
         "text_bytes": text_bytes,
         "tokenizer": encoder.digest,
         "engine": encoder.engine,
@@ -142,43 +174,38 @@ def _write(
         "extent": EXTENT,
         "crc32": out.crcs,
         "digest": out.hasher.hexdigest(),
-        "ends": save_array(ends_, end),
-        "ids": save_array(ids_, name),
+        "ends": save_array(paths.ends, end),
+        "ids": save_array(paths.ids, name),
+        "unlearnt": save_array(paths.unlearnt, spans.astype("<u8")) | {"spans": len(spans)},
     }
-    with index_.open("wb") as file:
+    with paths.index.open("wb") as file:
         file.write(canonical(index) + b"\n")
         _sync(file)
     return TokenAccount(
-        documents=documents, text_tokens=text_tokens, special_tokens=special, bytes=text_bytes
+        documents=documents,
+        text_tokens=text_tokens,
+        special_tokens=special,
+        bytes=text_bytes,
+        unlearnt_tokens=int((spans[:, 1] - spans[:, 0]).sum()),
+        turns=tuple(turns.tolist()),
     )
 
 
-def _place(corpus: Path, part: Part, encoder: Encoder) -> tuple[np.ndarray, np.ndarray]:
-    """Put the control ids among a part's: the flat ids, and where in them documents end."""
-    if (part.ids == encoder.eos_id).any():
-        raise ContractError(f"{corpus}: text gave the id {encoder.eos_id} of the end of a document")
-    wanted = part.ends if encoder.bos_id is None else np.ones_like(part.ends)
-    marks, ends = part.marks[wanted], part.ends[wanted]
-    values = np.where(ends, encoder.eos_id, encoder.bos_id or 0).astype(encoder.dtype)
-    # Marks stand in order of rows and np.insert keeps that order where several share a place.
-    flat = np.insert(part.ids.astype(encoder.dtype), marks, values)
-    return flat, (marks + np.arange(1, len(marks) + 1))[ends]
-
-
-def _batches(corpus: Path) -> Iterator[pa.RecordBatch]:
-    """Batches of `id` and `text`, sized by each row group's mean bytes a row."""
+def _batches(corpus: Path, *, with_turns: bool) -> Iterator[pa.RecordBatch]:
+    """Batches of `id`, `text` and perhaps `turns`, sized by each row group's mean bytes a row."""
     try:
         with pq.ParquetFile(corpus) as file:
             names = set(file.schema_arrow.names)
             if missing := {"id", "text"} - names:
                 raise StopError(f"{corpus} has no column {sorted(missing)}; it has {sorted(names)}")
+            columns = ["id", "text"] + ["turns"] * (with_turns and "turns" in names)
             text_leaf = file.schema_arrow.names.index("text")
             for group in range(file.num_row_groups):
                 meta = file.metadata.row_group(group)
                 leaf = _leaf(meta, "text", text_leaf)
                 mean = meta.column(leaf).total_uncompressed_size // max(meta.num_rows, 1)
                 rows = max(1, min(ROWS, BATCH // max(mean, 1)))
-                yield from file.iter_batches(rows, [group], ["id", "text"], use_threads=False)
+                yield from file.iter_batches(rows, [group], columns, use_threads=False)
     except FileNotFoundError as error:
         raise StopError(f"{corpus} is missing; give `gristmill run` again to make it") from error
     except (pa.ArrowInvalid, OSError) as error:

@@ -176,11 +176,13 @@ def positions(run: Run) -> dict[tuple[str, str], int]:
 
 def _route(run: Run) -> Iterator[Row]:
     """(source, pass, stage, step): where each stage stands on the way of a source's documents."""
+    laid = laid_out(run)
     for shard in _one_shard_each(run):
         source = run.shards[shard].source
         way = [("read", "read")]
         way += [(p.name, s.name) for p in run.passes for s in run.stages(p, shard)]
-        for step, (pass_name, stage) in enumerate([*way, ("corpus", "corpus")]):
+        way += [("corpus", "corpus"), *[("tokens", "turns")] * (source in laid)]
+        for step, (pass_name, stage) in enumerate(way):
             yield (source, pass_name, stage, step)
 
 
@@ -262,9 +264,13 @@ def _final(run: Run, shard: str) -> pa.Table:
 
 
 def _corpus_flow(run: Run, tokens: dict[str, int]) -> list[Row]:
-    """The corpus as the end of the chain: documents and bytes as its files have them."""
+    """The corpus as the end of the chain: documents and bytes as its files have them.
+
+    Behind it, where conversations were laid out, what their headings and new borders came to.
+    """
     place = positions(run)["corpus", "corpus"]
     rows: list[Row] = []
+    laid = laid_out(run)
     for source in run.recipe.sources:
         names = [n for n, about in run.shards.items() if about.source == source.name]
         counts = [run.store.require(f"corpus/{n}.parquet").counts for n in names]
@@ -275,13 +281,37 @@ def _corpus_flow(run: Run, tokens: dict[str, int]) -> list[Row]:
             for account in ("in", "kept")
             if names
         ]
+        if source.name in laid:
+            documents, size, encoded, _, few, many = laid[source.name]
+            kept = (amounts[0], amounts[1] - size + encoded, amounts[2] - few + many)
+            accounts_ = {
+                ("in", ""): amounts,
+                ("added", "turns"): (documents, 0, many),
+                ("stripped", "turns"): (documents, size - encoded, few),
+                ("kept", ""): kept,
+            }
+            rows += [
+                ("tokens", place + 1, "turns", source.name, source.dump, "", *account, *sums)
+                for account, sums in accounts_.items()
+            ]
     return rows
+
+
+def laid_out(run: Run) -> dict[str, list[int]]:
+    """By source, where conversations were laid out by their turns: `TokenAccount.turns`."""
+    sums: dict[str, list[int]] = {}
+    for shard, about in run.shards.items():
+        turns = run.store.require(f"tokens/{shard}.bin").counts["turns"]
+        if turns[0]:
+            held = sums.setdefault(about.source, [0] * len(turns))
+            sums[about.source] = [a + b for a, b in zip(held, turns, strict=True)]
+    return sums
 
 
 def _tokens(run: Run) -> Iterator[Row]:
     for shard, about in run.shards.items():
         counts = run.store.require(f"tokens/{shard}.bin").counts
-        names = ("documents", "text_tokens", "special_tokens", "text_bytes")
+        names = ("documents", "text_tokens", "special_tokens", "unlearnt_tokens", "text_bytes")
         yield (shard, about.source, *(counts[n] for n in names))
 
 

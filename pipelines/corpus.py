@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..documents.fingerprint import canonical, digest
+from ..documents.schema import TURNS
 from ..mixing.spec import MixSpec
 from .catalog import catalog, files_of, wanted
 from .columns import schema_meta
@@ -23,7 +24,7 @@ from .texts import NARROW, ShardTexts
 if TYPE_CHECKING:
     from .run import Run
 
-FORMAT = 1
+FORMAT = 2
 CORPUS = pa.schema(
     [
         pa.field("id", pa.binary(16), nullable=False),
@@ -32,6 +33,7 @@ CORPUS = pa.schema(
         pa.field("row", pa.uint32(), nullable=False),  # in documents/<shard>.parquet
         pa.field("language", pa.string()),
         pa.field("cluster_size", pa.uint32(), nullable=False),  # near duplicates it stands for
+        pa.field("turns", TURNS),  # where they stand after all edits
     ],
     metadata={b"gristmill": canonical({"format": FORMAT})},
 )
@@ -75,7 +77,9 @@ class CorpusStep(Step):
                     table = table.append_column(
                         "row", pa.array((rows + starts[group]).astype(np.uint32))
                     )
-                    table = extra.append(table, group, rows).select(CORPUS.names).cast(CORPUS)
+                    table = extra.append(table, group, rows)
+                    table = table.append_column("turns", texts.turns(group, rows))
+                    table = table.select(CORPUS.names).cast(CORPUS)
                     size += _text_bytes(table)
                     documents += len(rows)
                 else:
@@ -122,13 +126,13 @@ class _Extra:
 
 
 class TokensStep(Step):
-    """`tokens/<shard>.{bin,ends.npy,ids.npy,index.json}`: the corpus as token ids."""
+    """`tokens/<shard>.{bin,ends.npy,ids.npy,unlearnt.npy,index.json}`: the corpus as token ids."""
 
     name = "tokens"
-    SUFFIXES = (".bin", ".ends.npy", ".ids.npy", ".index.json")
+    SUFFIXES = (".bin", ".ends.npy", ".ids.npy", ".unlearnt.npy", ".index.json")
 
     def outputs(self, run: Run, key: str) -> tuple[str, ...]:
-        """The four files of a token shard."""
+        """The five files of a token shard."""
         return tuple(f"tokens/{key}{s}" for s in self.SUFFIXES)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
@@ -136,27 +140,34 @@ class TokensStep(Step):
         return run.store.digests(f"corpus/{key}.parquet")
 
     def fingerprint(self, run: Run, key: str) -> str:
-        """The tokenizer."""
-        return digest([FORMAT, run.tokenizer_identity])
+        """The tokenizer, and how turns are laid out."""
+        return digest([FORMAT, run.tokenizer_identity, run.recipe.turns])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Encode the shard."""
+        from ..mixing.shards import ShardPaths
         from ..mixing.tokens import encode_shard
 
         names = self.outputs(run, key)
         account = encode_shard(
             run.store.path(f"corpus/{key}.parquet"),
             run.encoder,
-            bin_path=paths[names[0]],
-            ends_path=paths[names[1]],
-            ids_path=paths[names[2]],
-            index_path=paths[names[3]],
+            ShardPaths(
+                bin=paths[names[0]],
+                ends=paths[names[1]],
+                ids=paths[names[2]],
+                unlearnt=paths[names[3]],
+                index=paths[names[4]],
+            ),
+            turns=run.recipe.turns,
         )
         facts.bytes = facts.text_bytes = account.bytes
         counts = {
             "documents": account.documents,
             "text_tokens": account.text_tokens,
             "special_tokens": account.special_tokens,
+            "unlearnt_tokens": account.unlearnt_tokens,
+            "turns": list(account.turns),
             "text_bytes": account.bytes,
         }
         return dict.fromkeys(names, counts)

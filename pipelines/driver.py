@@ -65,6 +65,7 @@ def run_recipe(
     _load_files(recipe, say)
     if recipe.mixture:
         check_attributes(recipe, MixSpec.parse(recipe.mixture, where="mixture"))
+    _check_turns(recipe)
     if fresh:
         _start_over(out)
     run = prepare(recipe, recipe_path.parent, out, without=without or [])
@@ -105,6 +106,15 @@ def _load_files(recipe: Recipe, say: Callable[[str], None]) -> None:
             if line not in said:
                 say(line)
             said.add(line)
+
+
+def _check_turns(recipe: Recipe) -> None:
+    """UsageError for a control token that the tokenizer does not have, before any work."""
+    if recipe.turns is not None:
+        from ..mixing.encoder import load_encoder
+        from ..mixing.layout import Layout
+
+        Layout(load_encoder(recipe.tokenizer, **recipe.tokenizer_options), recipe.turns)
 
 
 def _start_over(out: Path) -> None:

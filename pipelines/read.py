@@ -25,7 +25,7 @@ from ..documents.errors import ContractError, StopError
 from ..documents.fingerprint import canonical, digest
 from ..documents.identity import IdMaker
 from ..documents.records import Draft, Locator, Loss, Record, Skip
-from ..documents.schema import DOCUMENTS, FORMAT, LOCATOR, LOSSES
+from ..documents.schema import DOCUMENTS, FORMAT, LOCATOR, LOSSES, TURNS
 from ..documents.text import from_buffers
 from .convert.cleaning import clean_line
 from .manifest import extent_digest
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]+)(?:/|\Z)")
-REVISION = 3  # of the readers: another number where they give other records, losses or counts
+REVISION = 4  # of the readers: another number where they give other records, losses or counts
 GROUP_BYTES = 8 << 20  # of text per row group: what a random look-up of one document decodes
 READ = pa.schema(
     [pa.field("id", pa.binary(16), nullable=False), pa.field("bytes", pa.int64(), nullable=False)]
@@ -216,6 +216,7 @@ class _Writer:
                 draft.date,
                 draft.license or self._source.license,
                 canonical(metadata) if metadata else b"{}",
+                None if draft.turns is None else [turn._asdict() for turn in draft.turns],
                 int(at.file),
                 at.offset,
                 at.inner,
@@ -260,8 +261,8 @@ class _Writer:
 
     def _columns(self) -> list[pa.Array]:
         """The held rows as columns of DOCUMENTS; texts are joined, not encoded again."""
-        held = zip(*self._rows, strict=True) if self._rows else [()] * 11
-        ids, texts, url, host, date, license_, metadata, *locator = held
+        held = zip(*self._rows, strict=True) if self._rows else [()] * 12
+        ids, texts, url, host, date, license_, metadata, turns, *locator = held
         offsets = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(text) for text in texts], out=offsets[1:])
         where = [pa.array(part, field.type) for part, field in zip(locator, LOCATOR, strict=True)]
@@ -276,6 +277,7 @@ class _Writer:
             pa.array(date, pa.string()),
             pa.array(license_, pa.string()),
             pa.array(metadata, pa.string()),
+            pa.array(turns, TURNS),
             pa.StructArray.from_arrays(where, fields=list(LOCATOR)),
         ]
 

@@ -16,6 +16,7 @@ from ..documents.errors import UsageError, did_you_mean
 from ..documents.fingerprint import digest
 from ..documents.stage import Stage
 from ..mixing.spec import MixSpec
+from ..mixing.turns import TurnSpec
 from .exchange import MOST
 from .loading import load_yaml, number_in, text_or_none
 from .readers import ReadOptions
@@ -59,6 +60,7 @@ class Recipe:
     shared: tuple[Any, ...]  # Stage | GlobalUse
     tokenizer: Path | None  # None: our own
     tokenizer_options: Mapping[str, Any]  # eos, bos: of mixing.encoder.load_encoder
+    turns: TurnSpec | None  # how turns of conversations become tokens; None: as text
     mixture: Mapping[str, Any] | None
     shard_bytes: int  # stored bytes per shard
     memory: int  # bytes per worker that a global round may plan for
@@ -76,8 +78,8 @@ class Recipe:
 
 
 _TOP = {
-    "format", "name", "root", "sources", "shared", "tokenizer", "mixture", "shard_bytes", "memory",
-    "partitions",
+    "format", "name", "root", "sources", "shared", "tokenizer", "turns", "mixture", "shard_bytes",
+    "memory", "partitions",
 }  # fmt: skip
 _SOURCE = {
     "paths", "converter", "reader", "stages", "dump", "license", "priority", "removal_cap",
@@ -137,6 +139,11 @@ def parse_recipe(
         shared=shared,
         tokenizer=tokenizer,
         tokenizer_options=tokenizer_options,
+        turns=(
+            TurnSpec.parse(top["turns"], f"{where}: turns")
+            if top.get("turns") is not None
+            else None
+        ),
         mixture=_mixture(top.get("mixture"), parsed, f"{where}: mixture"),
         shard_bytes=parse_bytes(top.get("shard_bytes", "256 MiB"), f"{where}: shard_bytes"),
         memory=parse_bytes(top.get("memory", "512 MiB"), f"{where}: memory"),

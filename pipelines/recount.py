@@ -247,26 +247,40 @@ def check_corpus(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterat
     last = run.passes[-1].name
     corpus, prefix = f"corpus/{shard}.parquet", f"tokens/{shard}"
     source = run.shards[shard].source
-    tokens, special, wrong = _token_shard(run, shard)
+    tokens, wrong = _token_shard(run, shard)
     con.register("encoded", tokens)
+    laid = run.recipe.turns is not None
     # A corpus that says more documents than the last pass kept, or others, or longer ones, shows.
     query = (
         "WITH left_over AS (SELECT b.id, b.bytes, t.tokens FROM read_parquet(?) AS b "
         "JOIN read_parquet(?) AS t USING (id) WHERE b.bytes IS NOT NULL), "
-        "final AS (SELECT id, strlen(text) AS size FROM read_parquet(?)) "
+        "final AS (SELECT id, strlen(text) AS size, ? AND turns IS NOT NULL AS laid, "
+        "list_sum(list_transform(turns, lambda x: x.stop - x.body)) AS said FROM read_parquet(?)) "
         "SELECT count(*) FILTER (l.id IS NULL OR f.id IS NULL), "
         "count(*) FILTER (l.bytes <> f.size), coalesce(sum(f.size - l.bytes), 0)::BIGINT, "
         "count(*) FILTER (f.id IS NOT NULL AND e.id IS NULL OR f.id IS NULL), "
-        "count(*) FILTER (l.tokens <> e.tokens - ?), "
-        "coalesce(sum(e.tokens - ? - l.tokens), 0)::BIGINT "
+        "count(*) FILTER (l.tokens <> e.tokens AND NOT f.laid), "
+        "coalesce(sum(e.tokens - l.tokens) FILTER (NOT f.laid), 0)::BIGINT, "
+        "count(*) FILTER (f.laid), "
+        "coalesce(sum(f.size) FILTER (f.laid), 0)::BIGINT, "
+        "coalesce(sum(f.said) FILTER (f.laid), 0)::BIGINT, "
+        "coalesce(sum(l.tokens) FILTER (f.laid), 0)::BIGINT, "
+        "coalesce(sum(greatest(l.tokens - e.tokens, 0)) FILTER (f.laid), 0)::BIGINT, "
+        "coalesce(sum(greatest(e.tokens - l.tokens, 0)) FILTER (f.laid), 0)::BIGINT "
         "FROM left_over AS l FULL JOIN final AS f USING (id) FULL JOIN encoded AS e USING (id)"
     )
     files = [attributes(last, shard), accounts(last, shard), corpus]
-    row = con.execute(
-        query, [*(str(run.store.path(f)) for f in files), special, special]
-    ).fetchall()[0]
+    first, second, third = (str(run.store.path(f)) for f in files)
+    row = con.execute(query, [first, second, laid, third]).fetchall()[0]
     con.unregister("encoded")
-    strangers, longer, size, lost, off, count = row or (0, 0, 0, 0, 0, 0)
+    strangers, longer, size, lost, off, count, *found = row
+    told = run.store.require(f"{prefix}.bin").counts["turns"]
+    names = ("documents", "bytes", "bytes encoded", "tokens", "tokens too few", "tokens too many")
+    wrong += [
+        f"laid out by turns: {a:,} {name} in the books, {b:,} counted ({b - a:+,})"
+        for name, a, b in zip(names, told, found, strict=True)
+        if a != b
+    ]
     where = f"stage corpus, source {source}"
     if strangers:
         yield (
@@ -290,8 +304,8 @@ def check_corpus(run: Run, con: duckdb.DuckDBPyConnection, shard: str) -> Iterat
         yield f"{prefix}.bin", f"{where}: {what}"
 
 
-def _token_shard(run: Run, shard: str) -> tuple[pa.Table, int, list[str]]:
-    """Ids and tokens per document, control tokens per document, and what is wrong with them."""
+def _token_shard(run: Run, shard: str) -> tuple[pa.Table, list[str]]:
+    """Ids and text tokens per document, and what is wrong with the shard's tokens."""
     index = json.loads(run.store.path(f"tokens/{shard}.index.json").read_bytes())
     ends = np.load(run.store.path(f"tokens/{shard}.ends.npy")).astype(np.int64)
     ids = np.load(run.store.path(f"tokens/{shard}.ids.npy"))
@@ -299,16 +313,20 @@ def _token_shard(run: Run, shard: str) -> tuple[pa.Table, int, list[str]]:
     data = np.fromfile(run.store.path(f"tokens/{shard}.bin"), kind)
     counts = run.store.require(f"tokens/{shard}.bin").counts
     wrong: list[str] = []
-    found = int((data == index["eos_id"]).sum())
-    if found != len(ends) or not (data[ends - 1] == index["eos_id"]).all():
-        wrong.append(f"{found:,} end-of-document tokens for {len(ends):,} documents")
-    special = 1 if index["bos_id"] is None else 2
-    text = len(data) - special * len(ends)
+    for name, number in index["placed"].items():
+        found = int((data == int(name)).sum())
+        if found != number:
+            wrong.append(f"control token {name}: {number:,} in the index, {found:,} in the file")
+    if not (data[ends - 1] == index["eos_id"]).all():
+        wrong.append(f"documents that do not end in the token {index['eos_id']}")
+    special = np.isin(data, [int(name) for name in index["placed"]])
+    text = len(data) - int(special.sum())
     if text != counts["text_tokens"]:
         told = counts["text_tokens"]
         wrong.append(f"{told:,} text tokens in the books, {text:,} in the file ({text - told:+,})")
     if counts["documents"] != len(ends):
         wrong.append(f"{counts['documents']:,} documents in the books, {len(ends):,} in the file")
     raw = pa.array([bytes(row) for row in ids], pa.binary(16))
-    sizes = pa.array(np.diff(ends, prepend=0)[: len(raw)])
-    return pa.table({"id": raw.slice(0, len(sizes)), "tokens": sizes}), special, wrong
+    before = np.concatenate([[0], np.cumsum(~special)])  # text tokens before each place
+    sizes = pa.array(np.diff(before[ends], prepend=0)[: len(raw)])
+    return pa.table({"id": raw.slice(0, len(sizes)), "tokens": sizes}), wrong

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..documents.edits import Edits, apply_edits, pick
+from ..documents.edits import Edits, apply_edits, moved, pick
+from ..documents.schema import TURN, TURNS
 from .columns import edits_from, schema_meta
 
 if TYPE_CHECKING:
@@ -57,6 +58,34 @@ class ShardTexts:
                 text = apply_edits(text, edits)
             self._held = (group, 0, text)
         return self._held[2]
+
+    def turns(self, group: int, rows: np.ndarray) -> pa.Array:
+        """Turns of some rows of a group (`schema.TURNS`), where they stand after the edits."""
+        table = self._documents.read_row_group(group, columns=["turns"])
+        column = table.column(0).combine_chunks()
+        column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        some = column.take(pa.array(rows))
+        if some.null_count == len(some):
+            return some
+        sizes = some.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        text = np.repeat(np.arange(len(some)), sizes)
+        items = some.flatten()
+        places = {n: items.field(n).to_numpy().astype(np.int64) for n in ("start", "body", "stop")}
+        for edits in self._recorded(group):
+            mine = edits_of(edits, rows)
+            if len(mine.rows):
+                places = {n: moved(mine, text, at) for n, at in places.items()}
+        fields = [
+            pa.array(places[f.name], f.type) if f.name in places else items.field(f.name)
+            for f in TURN
+        ]
+        offsets = np.append([0], np.cumsum(sizes)).astype(np.int32)
+        return pa.ListArray.from_arrays(
+            offsets,
+            pa.StructArray.from_arrays(fields, fields=list(TURN)),
+            type=TURNS,
+            mask=some.is_null(),
+        )
 
     def raw(self, group: int) -> pa.LargeStringArray:
         """All texts of a row group as they were read."""

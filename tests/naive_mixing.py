@@ -42,7 +42,7 @@ def make_corpus(folder: Path, documents: list[dict], shards: int = 2) -> tuple[p
         ids = [hashlib.blake2b(str(n).encode(), digest_size=16).digest() for n in numbers]
         digests[name] = hashlib.blake2b(data, digest_size=16).hexdigest()
         index = {
-            "format": 1,
+            "format": 2,
             "dtype": "uint16",
             "documents": len(mine),
             "tokens": len(flat),
@@ -61,6 +61,8 @@ def make_corpus(folder: Path, documents: list[dict], shards: int = 2) -> tuple[p
                 np.frombuffer(b"".join(ids), np.uint8).reshape(-1, 16),
                 "u1",
             ),
+            "unlearnt": _save(folder / f"{name}.unlearnt.npy", np.zeros((0, 2)), "<u8")
+            | {"spans": 0},
         }
         (folder / f"{name}.index.json").write_text(json.dumps(index))
         for doc, (one, d) in enumerate(zip(ids, mine, strict=True)):

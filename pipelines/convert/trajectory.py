@@ -9,41 +9,59 @@
     ## tool
     test_a.py
 
-Messages are OpenAI's (`content`, `tool_calls`), Anthropic's (`content` as a list of `text`,
-`tool_use` and `tool_result`) or SWE-agent's steps (`thought`, `action`, `observation`). Role lines
-are plain text here; a renderer that knows a tokenizer puts control tokens in their place by id.
+The lines are for people, filters and duplicates. Where turns begin and end stands beside the text
+(`Draft.turns`): the tokens step puts control tokens in place of the lines, by id, and keeps all but
+the assistant's turns out of the loss (`turns` in a recipe).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
-from ...documents.records import Draft, Loss, Record, Skip
+from ...documents.errors import UsageError, did_you_mean
+from ...documents.files import files_field
+from ...documents.records import Draft, Loss, Record, Skip, Turn
 from .cleaning import clean_text, clean_values
+from .held import HeldOut
+from .messages import Fields, MalformedError, Part, parts_of
+from .outcomes import said_outcome
 from .plain import make_draft
+from .tools import Tools
 
-_STEP = ("thought", "action", "observation")
+_OUTCOMES = ("any", "not_failed", "verified")
+_BAD_CALLS = ("keep", "untrained", "drop")
+_LEARNT = frozenset({"assistant"})
 
 
-class _MalformedError(Exception):
-    """A message that is none; the text says what was found."""
+class _DroppedError(Exception):
+    """A run that a rule leaves out: reason and detail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """One document per run.
+    """One document per run, with its turns.
 
     The first of `messages` (dotted paths into the row) that is a list is rendered; a row without
     any is taken by its `text_field`, a log that is text already. Read such sources with
     `text_field: null`, so that rows without a text come through. Losses: `bad_schema`, and
-    `no_text` (`dropped`). `outcome` fields that the row has stand in the metadata.
+    (`dropped`) `no_text`; `held_out`, a run on a repository of a benchmark (`benchmarks`: lists
+    that ship, `held_out`: files of `owner/name` lines); `failed` and `unverified` by `outcome`;
+    `bad_call` where `bad_calls: drop`.
+
+    `outcome`: `any` keeps all runs, `not_failed` drops those whose `outcome_fields` say that they
+    failed, `verified` also those of which none says that they did well. `bad_calls`: a call is bad
+    when the row lists `tools` and the call names none of them, or its arguments are no JSON object
+    or break the tool's schema; `untrained` keeps such a call in sight and out of the loss. The
+    metadata count calls by what was found. Turns are trained if they are the assistant's and the
+    message's `weight_field` is not 0.
     """
 
     name: ClassVar[str] = "trajectory"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
 
     messages: tuple[str, ...] = (
         "messages",
@@ -56,7 +74,8 @@ class Trajectory:
     role_field: str = "role"
     content_field: str = "content"
     calls_field: str = "tool_calls"
-    outcome: tuple[str, ...] = (
+    weight_field: str = "weight"
+    outcome_fields: tuple[str, ...] = (
         "outcome",
         "resolved",
         "meta.resolved",
@@ -64,24 +83,44 @@ class Trajectory:
         "info.exit_status",
         "traj.info.exit_status",
     )
+    outcome: str = "any"
+    tools_field: str = "tools"
+    bad_calls: str = "keep"
+    repo_fields: tuple[str, ...] = ("repo", "instance_id", "meta.instance_id")
+    benchmarks: tuple[str, ...] = ("swe_bench",)
+    held_out: tuple[Path, ...] = files_field()
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("outcome", self.outcome, _OUTCOMES),
+            ("bad_calls", self.bad_calls, _BAD_CALLS),
+        ):
+            if value not in known:
+                msg = f"{name}: found {value!r}; expected one of {', '.join(known)}"
+                raise UsageError(msg + did_you_mean(value, known))
+        HeldOut.check(self.benchmarks)
 
     def __call__(self, items: Iterator[Record | Loss | Skip]) -> Iterator[Draft | Loss | Skip]:
         """Losses and skips of the reader pass through."""
+        held = HeldOut.of(self.benchmarks, self.held_out)
         for item in items:
-            yield self._run(item) if isinstance(item, Record) else item
+            yield self._run(item, held) if isinstance(item, Record) else item
 
-    def _run(self, record: Record) -> Draft | Loss:
-        used, found = self._messages(record.fields)
+    def _run(self, record: Record, held: HeldOut) -> Draft | Loss:
         try:
-            if isinstance(found, list):
-                raw = self._render(found)
-                count = len(found)
+            self._rules(record.fields, held)
+            used, found = self._messages(record.fields)
+            if not used:
+                text, repairs = clean_text(self._log(record))
+                turns, calls = None, Counter[str]()
             else:
-                raw = self._log(record)
-                count = 0
-        except _MalformedError as error:
+                parts, calls = self._checked(parts_of(found, self._names()), record.fields)
+                text, turns, repairs = rendered(parts)
+        except MalformedError as error:
             return Loss(locator=record.locator, reason="bad_schema", detail=str(error)[:300])
-        text, repairs = clean_text(raw)
+        except _DroppedError as error:
+            reason, detail = error.args
+            return Loss(locator=record.locator, reason=reason, detail=detail, kind="dropped")
         if not text.strip():
             return Loss(locator=record.locator, reason="no_text", kind="dropped")
         # What was rendered is in the text; the other forms of the same run would only repeat it.
@@ -91,18 +130,42 @@ class Trajectory:
             if k != self.text_field and k not in {p.partition(".")[0] for p in self.messages}
         }
         metadata = clean_values(rest)
-        outcome = {p: v for p in self.outcome if (v := _at(record.fields, p)) is not None}
+        outcome = {p: v for p in self.outcome_fields if (v := at(record.fields, p)) is not None}
         if outcome:
             metadata["outcome"] = clean_values(outcome)
         if used:
-            metadata |= {"rendered": used, "messages": count}
-        return make_draft(record, text, metadata, repairs)
+            metadata |= {"rendered": used, "messages": len(found)}
+        if calls:
+            metadata["calls"] = dict(sorted(calls.items()))
+        draft = make_draft(record, text, metadata, repairs)
+        draft.turns = turns
+        return draft
 
-    def _messages(self, fields: Mapping[str, Any]) -> tuple[str, Any]:
+    def _names(self) -> Fields:
+        return Fields(
+            role=self.role_field,
+            content=self.content_field,
+            calls=self.calls_field,
+            weight=self.weight_field,
+        )
+
+    def _rules(self, fields: Mapping[str, Any], held: HeldOut) -> None:
+        if name := held.found(at(fields, path) for path in self.repo_fields):
+            raise _DroppedError("held_out", name)
+        if self.outcome == "any":
+            return
+        stated = {path: at(fields, path) for path in self.outcome_fields}
+        good, why = said_outcome(stated)
+        if good is False:
+            raise _DroppedError("failed", why)
+        if good is None and self.outcome == "verified":
+            raise _DroppedError("unverified", why)
+
+    def _messages(self, fields: Mapping[str, Any]) -> tuple[str, list[Any]]:
         for path in self.messages:
-            if isinstance(found := _at(fields, path), list):
+            if isinstance(found := at(fields, path), list):
                 return path, found
-        return "", None
+        return "", []
 
     def _log(self, record: Record) -> str:
         """The text of a run without messages: the text field, or the record's own text."""
@@ -111,101 +174,71 @@ class Trajectory:
         if record.text is None or record.text.lstrip()[:1] == "{":  # the row itself
             found = ", ".join(sorted(record.fields))
             msg = f"no list under {', '.join(self.messages)} and no text; fields: {found}"
-            raise _MalformedError(msg)
+            raise MalformedError(msg)
         return record.text
 
-    def _render(self, messages: list[Any]) -> str:
-        blocks: list[str] = []
-        for number, message in enumerate(messages):
-            if not isinstance(message, Mapping):
-                msg = f"message {number}: expected an object, found {type(message).__name__}"
-                raise _MalformedError(msg)
-            if self.role_field in message:
-                blocks += self._message(message, number)
-            elif any(name in message for name in _STEP):
-                blocks += _step(message, number)
-            else:
-                msg = f"message {number}: no {self.role_field!r} and no {', '.join(_STEP)}"
-                raise _MalformedError(msg)
-        return "\n\n".join(blocks) + "\n" if blocks else ""
-
-    def _message(self, message: Mapping[str, Any], number: int) -> Iterator[str]:
-        role = _string(message[self.role_field], f"message {number}: {self.role_field}")
-        yield f"## {' '.join(role.split())}"
-        content = message.get(self.content_field)
-        for part in content if isinstance(content, list) else [content]:
-            yield from _part(part, f"message {number}: {self.content_field}")
-        calls = message.get(self.calls_field) or []
-        if not isinstance(calls, list):
-            msg = f"message {number}: {self.calls_field} is a {type(calls).__name__}, not a list"
-            raise _MalformedError(msg)
-        for call in calls:
-            yield from _call(call, f"message {number}: {self.calls_field}")
+    def _checked(
+        self, parts: Iterable[Part], fields: Mapping[str, Any]
+    ) -> tuple[list[Part], Counter[str]]:
+        """The parts, bad calls marked; how many calls were good, bad by kind, or not checked."""
+        parts, counts = list(parts), Counter[str]()
+        if self.bad_calls == "keep":
+            return parts, counts
+        tools = Tools.of(at(fields, self.tools_field))
+        for i, part in enumerate(parts):
+            if part.role != "call":
+                continue
+            more = parts[i + 1] if i + 1 < len(parts) else None
+            more = more if more is not None and more.role == "arguments" else None
+            kind, why = tools.look(part.said, "" if more is None else more.said[0])
+            counts[kind] += 1
+            if kind not in ("good", "unchecked"):
+                if self.bad_calls == "drop":
+                    raise _DroppedError("bad_call", f"{kind}: {why}")
+                parts[i] = part._replace(weight=False)
+                if more is not None:
+                    parts[i + 1] = more._replace(weight=False)
+        return parts, counts
 
 
-def _at(fields: Mapping[str, Any], path: str) -> Any:
+def rendered(parts: Iterable[Part]) -> tuple[str, tuple[Turn, ...], dict[str, int]]:
+    """The text of parts, cleaned, where each stands in it, and what cleaning repaired."""
+    blocks: list[str] = []
+    turns: list[Turn] = []
+    repairs: Counter[str] = Counter()
+    size = 0  # bytes of the blocks
+    speaker = False  # is it the assistant that speaks
+    for part in parts:
+        heading, mended = clean_text(part.heading)
+        repairs.update(mended)
+        said = []
+        for piece in part.said:
+            text, mended = clean_text(piece)
+            repairs.update(mended)
+            if text := text.strip("\n"):
+                said.append(text)
+        if part.role not in _INNER:
+            speaker = part.role in _LEARNT
+        body = "\n\n".join(said)
+        glue = part.glue if heading and body else ""
+        if not heading and not body:
+            continue
+        start = size + 2 if blocks else 0
+        at_body = start + len((heading + glue).encode())
+        size = at_body + len(body.encode())
+        turns.append(Turn(part.role, start, at_body, size, speaker and part.weight))
+        blocks.append(heading + glue + body)
+    return "\n\n".join(blocks) + "\n" if blocks else "", tuple(turns), dict(repairs)
+
+
+_INNER = frozenset({"call", "arguments", "result", "text"})
+
+
+def at(fields: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
     value: Any = fields
     for name in path.split("."):
         if not isinstance(value, Mapping):
             return None
         value = value.get(name)
     return value
-
-
-def _string(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        msg = f"{where}: expected a string, found {type(value).__name__}"
-        raise _MalformedError(msg)
-    return value
-
-
-def _part(part: Any, where: str) -> Iterator[str]:
-    """One piece of a message's content."""
-    if part is None or part == "":
-        return
-    if isinstance(part, str):
-        yield part.strip("\n")
-        return
-    if not isinstance(part, Mapping):
-        msg = f"{where}: expected text or an object, found {type(part).__name__}"
-        raise _MalformedError(msg)
-    kind = part.get("type")
-    if kind == "tool_use":
-        yield from _call(part, where)
-    elif kind == "tool_result":
-        inner = part.get("content")
-        yield "### result"
-        for piece in inner if isinstance(inner, list) else [inner]:
-            yield from _part(piece, where)
-    elif isinstance(part.get("text"), str):
-        yield from _part(part["text"], where)
-    else:
-        yield f"[{kind or 'attachment'}]"
-
-
-def _call(call: Any, where: str) -> Iterator[str]:
-    """A tool call: its name and its arguments as they stood, or as JSON."""
-    if not isinstance(call, Mapping):
-        msg = f"{where}: expected an object, found {type(call).__name__}"
-        raise _MalformedError(msg)
-    inner = call.get("function")
-    function = inner if isinstance(inner, Mapping) else call
-    name = _string(function.get("name"), f"{where}: name")
-    arguments = function.get("arguments", function.get("input"))
-    yield f"### call: {' '.join(name.split())}"
-    if arguments not in (None, ""):
-        plain = arguments if isinstance(arguments, str) else _json(arguments)
-        yield plain.strip("\n")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _step(message: Mapping[str, Any], number: int) -> Iterator[str]:
-    for name, head in zip(_STEP, ("## assistant", "### call", "## tool"), strict=True):
-        value = message.get(name)
-        if value in (None, ""):
-            continue
-        yield head
-        yield _string(value, f"message {number}: {name}").strip("\n")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.documents import _kernels
-from gristmill.documents.edits import Edits, apply_edits, pick
+from gristmill.documents.edits import Edits, apply_edits, moved, pick
 from gristmill.documents.errors import ContractError
 
 
@@ -54,6 +54,21 @@ def test_apply_edits_any_edits_equal_plain_python(case):
     edits.check(column, "test")
     got = apply_edits(column, edits).cast(pa.large_binary()).to_pylist()
     assert got == naive_apply(texts, items, fill)
+
+
+@given(cases(), st.data())
+def test_moved_counts_the_bytes_of_what_began_before_each_place(case, data):
+    texts, items = case
+    fill = (b"", b"[X]")
+    edits = edits_of(items, fill) if items else edits_of([(0, 0, 0, 0)], fill)
+    pairs = [(row, place) for row, t in enumerate(texts) for place in range(len(t) + 1)]
+    asked = data.draw(st.permutations(pairs))
+    got = moved(edits, *(np.array(c, np.int64) for c in zip(*asked, strict=True)))
+    for (row, place), found in zip(asked, got.tolist(), strict=True):
+        began = list(range(len(texts[row])))  # by byte of the new text
+        for _, start, length, which in reversed([i for i in items if i[0] == row]):
+            began[start : start + length] = [start] * len(fill[which])
+        assert found == sum(b < place for b in began)
 
 
 @given(

@@ -104,7 +104,7 @@ def test_control_tokens_in_text_are_plain_text():
     names = [token["content"] for token in FULL["added_tokens"]]
     text = "before" + "".join(names) + "after"
     ids = encoded(text)
-    assert not ENCODER.controls.intersection(ids)
+    assert not set(ENCODER.controls.values()).intersection(ids)
     assert REFERENCE.decode(ids) == text
     lone = ENCODER.count(column(["<|endoftext|>", "a <|endoftext|> b"]))
     assert lone.tolist() == [len(reference("<|endoftext|>")), len(reference("a <|endoftext|> b"))]

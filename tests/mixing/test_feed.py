@@ -254,14 +254,7 @@ def test_feed_reads_shards_that_the_encoder_wrote(tmp_path):
     )
     pq.write_table(table, tmp_path / "c.parquet")
     encoder, paths = load_encoder(), ShardPaths.of(tmp_path / "web")
-    encode_shard(
-        tmp_path / "c.parquet",
-        encoder,
-        bin_path=paths.bin,
-        ends_path=paths.ends,
-        ids_path=paths.ids,
-        index_path=paths.index,
-    )
+    encode_shard(tmp_path / "c.parquet", encoder, paths)
     shard = TokenShard.open(tmp_path / "web")
     none = pa.nulls(40, "string")
     catalog = pa.table(

@@ -45,9 +45,7 @@ def corpus_file(path, texts, **options):
 
 def written(prefix, corpus, encoder=ENCODER):
     p = ShardPaths.of(prefix)
-    return encode_shard(
-        corpus, encoder, bin_path=p.bin, ends_path=p.ends, ids_path=p.ids, index_path=p.index
-    )
+    return encode_shard(corpus, encoder, p)
 
 
 @pytest.fixture(name="shard")
@@ -103,7 +101,7 @@ def test_shard_bytes_do_not_hang_on_batches_or_runs(shard, tmp_path, monkeypatch
     monkeypatch.setattr(tokens, "BATCH", 64)
     corpus_file(tmp_path / "again.parquet", TEXTS)
     written(tmp_path / "again", tmp_path / "again.parquet")
-    for end in (".bin", ".ends.npy", ".ids.npy", ".index.json"):
+    for end in (".bin", ".ends.npy", ".ids.npy", ".unlearnt.npy", ".index.json"):
         first = (shard.parent / f"{shard.name}{end}").read_bytes()
         assert (tmp_path / f"again{end}").read_bytes() == first
     assert not list(tmp_path.glob("*.part"))
@@ -117,7 +115,7 @@ def test_shard_of_documents_over_many_parts_is_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(encoder_module, "GROUP", 120)
     assert len(list(ENCODER.parts(pa.array(texts)))) > 9
     written(tmp_path / "parts", tmp_path / "c.parquet")
-    for end in (".bin", ".ends.npy", ".ids.npy", ".index.json"):
+    for end in (".bin", ".ends.npy", ".ids.npy", ".unlearnt.npy", ".index.json"):
         assert (tmp_path / f"parts{end}").read_bytes() == (tmp_path / f"whole{end}").read_bytes()
 
 
@@ -146,7 +144,7 @@ def test_shard_of_several_extents_checks_each_once(tmp_path, monkeypatch):
         shard.verify()
 
 
-@pytest.mark.parametrize("end", [".bin", ".ends.npy", ".ids.npy"])
+@pytest.mark.parametrize("end", [".bin", ".ends.npy", ".ids.npy", ".unlearnt.npy"])
 @pytest.mark.parametrize("fault", ["flip", "cut", "grow"])
 def test_shard_damage_anywhere_is_found_and_named(shard, end, fault):
     path = shard.parent / f"{shard.name}{end}"
@@ -165,8 +163,8 @@ def test_shard_damage_anywhere_is_found_and_named(shard, end, fault):
 def test_shard_missing_file_or_unknown_format_stops(shard):
     index = shard.parent / f"{shard.name}.index.json"
     kept = index.read_bytes()
-    index.write_bytes(kept.replace(b'"format":1', b'"format":2'))
-    with pytest.raises(FormatError, match="format 2"):
+    index.write_bytes(kept.replace(b'"format":2', b'"format":1'))
+    with pytest.raises(FormatError, match="format 1"):
         TokenShard.open(shard)
     index.write_bytes(b"{}")
     with pytest.raises(DamagedError, match="not the index"):
