@@ -40,7 +40,7 @@ BOOKS = {
         flow("corpus", 2000, "corpus", "in", "", 7, 600, 150),
         flow("corpus", 2000, "corpus", "kept", "", 7, 600, 150),
     ],
-    "tokens": [["web-1", "web", 7, 150, 7, 600]],
+    "tokens": [["web-1", "web", 7, 150, 7, 0, 600]],
     "clusters": [["near_duplicates", 2, 1, 1]],
     "slices": [["web", None, "eng_Latn", None, 5, 7, 600, 157]],
     "plan": [["p", 0, "base", "all", "web", 16, 10, 157, 3, 0, 7, 157, 0, 7, 1.0, 1]],
@@ -165,8 +165,8 @@ def test_unknown_count_stays_unknown():
     [
         ({"flows": []}, "did you mean 'flow'"),
         ({"tokens": [["web-1", "web", 1]]}, "got a row"),
-        ({"tokens": [["web-1", "web", 1, 2, None, 4]]}, "NOT NULL"),
-        ({"tokens": [["web-1", "web", 1, 2, "many", 4]]}, "tokens"),
+        ({"tokens": [["web-1", "web", 1, 2, None, 0, 4]]}, "NOT NULL"),
+        ({"tokens": [["web-1", "web", 1, 2, "many", 0, 4]]}, "tokens"),
     ],
 )
 def test_fill_refuses_rows_that_do_not_fit(tables, message):

@@ -168,8 +168,10 @@ def test_end_token_that_is_missing_is_named(copy, damage):
     damage.reseal(copy, name)
     documents = index["documents"]
     found = [w for f, w in recount.check_corpus(open_run(copy), connect(), shard) if f == name]
-    assert len(found) == 1
-    assert f"{documents - 1} end-of-document tokens for {documents} documents" in found[0]
+    eos = index["eos_id"]
+    assert f"token {eos}: {documents} in the index, {documents - 1} in the file" in found[0]
+    assert f"do not end in the token {eos}" in found[1]
+    assert "(+1)" in found[2]
 
 
 def test_text_tokens_off_by_one_in_the_sidecar_are_named(copy, damage):
