@@ -92,7 +92,7 @@ def bump(table, row, column, by=1):
         (bump("flow", 0, 8), "chain", "base/clean after read/read", "documents", -1),
         (bump("tokens", 0, 3), "tokens", "corpus/tokens", "tokens", 1),
         (bump("tokens", 0, 2), "tokens", "corpus/tokens", "documents", 1),
-        (bump("tokens", 0, 5), "tokens", "corpus/tokens", "bytes", 1),
+        (bump("tokens", 0, 6), "tokens", "corpus/tokens", "bytes", 1),
         (bump("slices", 0, 7), "slices", "corpus/slices", "tokens", 1),
         (bump("slices", 0, 5), "slices", "corpus/slices", "documents", 1),
         (bump("slices", 0, 6), "slices", "corpus/slices", "bytes", 1),
