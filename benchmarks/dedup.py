@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import tempfile
 import time
@@ -26,10 +25,12 @@ from peers.venv import UnavailableError, environment
 from gristmill.dedup import ExactDuplicates, NearDuplicates
 from gristmill.dedup import _kernels as kernels
 from gristmill.dedup.near import NearSurvey
+from gristmill.dedup.rank import Nodes, document_keys
 from gristmill.documents.exchange import counts_of
 from gristmill.documents.text import text_view
 
 NEAR = NearDuplicates()
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 CLASSIC = NearSurvey(k=128, bands=16, scheme="datasketch")
 SETS = {
     "PEP revisions": "d-dup-pep-revisions/develop.jsonl.gz",
@@ -130,36 +131,49 @@ def rounds(texts):
     print(f"    removed: {sum(found['code'].to_pylist())}")
 
 
-def clusters_memory(edges=1_000_000):
-    """Peak memory of the last round, which sees all edges at once."""
+def random_edges(documents, edges):
+    """Edges as `verify` gives them, between random documents: nearly all one giant component."""
     draw = np.random.default_rng(3)
-    ends = np.sort(draw.integers(0, edges, (2, edges), np.uint64), axis=0)
-    columns = {"partition": pa.array(np.zeros(edges, np.uint64))}
-    for prefix, which in zip(("a_", "b_"), ends, strict=True):
-        ids = np.stack([which, which], axis=1).astype(">u8")
-        buffers = [None, pa.py_buffer(ids)]
-        columns |= {
-            prefix + "shard": pa.array(np.zeros(edges, np.uint64)),
-            prefix + "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), edges, buffers),
-            prefix + "row": pa.array(which.astype(np.uint32)),
-            prefix + "priority": pa.array(np.zeros(edges, np.uint16)),
-            prefix + "quality": pa.array(np.zeros(edges, np.int32)),
-            prefix + "bytes": pa.array(which.astype(np.uint32)),
-        }
-    columns |= {
-        n: pa.array(np.full(edges, v, np.uint32)) for n, v in (("shared", 9), ("either", 10))
+    ends = np.sort(draw.integers(0, documents, (2, edges), np.uint64), axis=0)
+    ends = np.unique(ends[:, ends[0] < ends[1]], axis=1)
+    zero = np.zeros(ends.shape[1], np.uint64)
+    a, b = (
+        Nodes(zero, which * GOLDEN, which, which.astype(np.uint32), zero.astype(np.uint16),
+              zero.astype(np.int32), which.astype(np.uint32))
+        for which in ends
+    )  # fmt: skip
+    columns = {"partition": pa.array(document_keys(a))} | a.columns("a_") | b.columns("b_")
+    counts = {n: pa.array(zero.astype(np.uint32) + v) for n, v in (("shared", 9), ("either", 10))}
+    return pa.table(columns | counts)
+
+
+def edges_memory(documents=500_000, edges=5_000_000):
+    """Peak memory of the rounds that see all edges of a component, or of all components."""
+    table = random_edges(1000, 1000)
+    components, clusters = NEAR.rounds[2], NEAR.rounds[4]
+    calls = {
+        "components": lambda t: components.whole([t]),
+        "clusters": lambda t: clusters.gather(t, None),
     }
-    table = pa.table(columns)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    result = NEAR.rounds[-1].gather(table, None)
-    spent = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(
-        f"clusters: {edges} random edges, {len(result)} documents in {spent:.2f} s; "
-        f"{table.nbytes / edges:.0f} bytes an edge held, "
-        f"{(after - before) * 1024 / edges:.0f} more while it runs"
-    )
+    for call in calls.values():
+        call(table)  # the kernels are loaded
+    table = random_edges(documents, edges)
+    for name, call in calls.items():
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        before, start = peak(), time.process_time()
+        made = call(table)
+        spent = time.process_time() - start
+        print(
+            f"{name}: {len(table):,} edges of {len(made):,} documents in {spent:.2f} s of CPU; "
+            f"{table.nbytes / len(table):.0f} bytes an edge given; while it runs "
+            f"{peak() - before:,} bytes more, {(peak() - before) / len(table):.0f} an edge"
+        )
+
+
+def peak():
+    """Bytes of resident memory at most since it was set back. Linux alone."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(x.split()[1]) << 10 for x in lines if x.startswith("VmHWM"))
 
 
 def main():
@@ -173,7 +187,7 @@ def main():
     except UnavailableError as error:
         print(f"no peers: {error}")
         python = None
-    clusters_memory()
+    edges_memory()
     speed(data, python)
     rounds(list(graded(load(data / SETS["encyclopaedia"]))))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
 
 @njit(cache=True, nogil=True)
 def drop_repeats(values, starts, ends):
@@ -72,10 +74,11 @@ def chunk_ends(first, second, sizes, budget, ends):
 
 
 @njit(cache=True, nogil=True)
-def components(first, second, root):
-    """Union-find with path halving; afterwards `root` int64[nodes] names the least node of each."""
-    for i in range(len(root)):
-        root[i] = i
+def unite(first, second, root):
+    """Union-find with path halving: `root` int64[nodes], parents that are smaller than their nodes.
+
+    Begin with every node its own parent; `settle` ends it.
+    """
     for e in range(len(first)):
         a = first[e]
         b = second[e]
@@ -89,6 +92,11 @@ def components(first, second, root):
             root[b] = a
         else:
             root[a] = b
+
+
+@njit(cache=True, nogil=True)
+def settle(root):
+    """Make `root` of each node the least node of its component."""
     for i in range(len(root)):
         root[i] = root[root[i]]  # parents are smaller than their children, and done before
 
@@ -115,8 +123,8 @@ def cover(first, second, shared, either, witness, proof):
             if witness[gone] == -2:
                 better = True
             else:
-                here = shared[e] * either[best]
-                there = shared[best] * either[e]
+                here = np.uint64(shared[e]) * np.uint64(either[best])
+                there = np.uint64(shared[best]) * np.uint64(either[e])
                 better = here > there or (here == there and kept < witness[gone])
             if better:
                 witness[gone] = kept
@@ -133,6 +141,54 @@ def spare(root, exemplars, witness):
         if witness[i] != -1 and kept[root[i]] < exemplars:
             witness[i] = -1
             kept[root[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _place(keys, x, at):
+    """First place of ascending `keys` that holds `x` or more, looked for around place `at`."""
+    size = len(keys)
+    at = min(max(at, 0), size)
+    step = 32
+    if at < size and keys[at] < x:
+        low = at + 1
+        high = min(low + step, size)
+        while high < size and keys[high] < x:
+            low = high + 1
+            step *= 2
+            high = min(low + step, size)
+    else:
+        high = at
+        low = max(high - step, 0)
+        while low > 0 and keys[low - 1] >= x:
+            high = low - 1
+            step *= 2
+            low = max(high - step, 0)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def find_keys(keys, wanted, low, high):
+    """Where each wanted key stands in ascending `keys`: places int64[wanted], `low` to `high`.
+
+    Keys are evenly spread, so a place is guessed from the value, and once more from the difference
+    found there: of 320 million, each search touches 2 or 3 pages of the map, a binary one 20.
+    """
+    size = len(keys)
+    scale = size / 2.0**64
+    for i in range(len(wanted)):
+        x = wanted[i]
+        at = np.int64(x * scale)
+        if at < size:
+            found = keys[at]
+            at += np.int64((x - found) * scale) if x >= found else -np.int64((found - x) * scale)
+        low[i] = _place(keys, x, at)
+        high[i] = size if x == FULL else _place(keys, x + np.uint64(1), low[i])
 
 
 @njit(cache=True, nogil=True)

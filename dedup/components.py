@@ -1,10 +1,11 @@
 """Rounds `components` and `label`: verified edges -> edges that meet by connected component.
 
 `clusters` is a function of whole components. Which component an edge belongs to cannot be told
-partition by partition, so one call sees all edges, but of each only two 64-bit keys: it reduces a
-partition's edges to a forest (a link a document, 16 bytes), and joins the forests. So its memory
-follows the documents that have a near duplicate, not the edges; text, ids and sizes stay on disk.
-`label` then brings each edge to its component's partition, where `clusters` covers it.
+partition by partition, so one call sees all edges, partition by partition and twice: once for the
+documents that have one, as 64-bit keys, once to unite them. So its memory follows the documents
+that have a near duplicate and not their edges: two keys and a number, 24 bytes each; text, ids and
+sizes stay on disk. `label` then brings each edge to its component's partition, where `clusters`
+covers it.
 
 Label propagation in rounds would keep less in memory, but needs as many rounds as a chain is long.
 A key is a hash of (shard, id): two documents that share one (odds of 3 % that any do among 10**9)
@@ -13,24 +14,30 @@ bring two components to one partition, which changes nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from . import _kernels_pairs as kernels
-from .rank import column, document_keys, nodes
+from .rank import EDGES, column, document_keys, merged, nodes, runs
 
 
-def _forest(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Links (document, least document of its component) of edges; roots link to themselves."""
-    keys, place = np.unique(np.concatenate((first, second)), return_inverse=True)
-    root = np.empty(len(keys), np.int64)
-    half = len(first)
-    kernels.components(place[:half], place[half:], root)
-    return keys, keys[root]
+def _ends(parts: Iterable[pa.Table]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Keys of the documents of each edge, some edges at a time."""
+    for edges in parts:
+        for start in range(0, len(edges), EDGES):
+            some = edges.slice(start, EDGES)
+            yield column(some, "partition"), document_keys(nodes(some, "b_"))
+
+
+def _distinct(*values: np.ndarray) -> np.ndarray:
+    """The distinct keys, ascending (NumPy's `unique` hashes, which takes longer)."""
+    keys = np.sort(np.concatenate(values))
+    return keys[runs(keys)[0]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +48,13 @@ class Components:
 
     def whole(self, parts: Iterable[pa.Table]) -> pa.Table:
         """Edges -> `partition` (the document's key) and `component` (the least key in it)."""
-        links: list[tuple[np.ndarray, np.ndarray]] = []
-        for edges in parts:
-            keys, roots = _forest(column(edges, "partition"), document_keys(nodes(edges, "b_")))
-            links.append((keys, roots))
-        empty = np.empty(0, np.uint64)
-        first = np.concatenate([k for k, _ in links] or [empty])
-        second = np.concatenate([r for _, r in links] or [empty])
-        del links
-        keys, roots = _forest(first, second)
-        return pa.table({"partition": pa.array(keys), "component": pa.array(roots)})
+        some = (_distinct(*ends) for ends in _ends(parts))
+        keys = merged(chain([np.empty(0, np.uint64)], some), _distinct, len)
+        root = np.arange(len(keys))
+        for first, second in _ends(parts):
+            kernels.unite(np.searchsorted(keys, first), np.searchsorted(keys, second), root)
+        kernels.settle(root)
+        return pa.table({"partition": pa.array(keys), "component": pa.array(keys[root])})
 
 
 @dataclass(frozen=True, kw_only=True)

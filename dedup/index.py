@@ -321,9 +321,10 @@ class Index:
 
     def _near(self, run: IndexRun, keys: np.ndarray) -> np.ndarray:
         """Documents of a run that share a band, ascending."""
-        low = np.searchsorted(run.keys, keys)
-        high = np.searchsorted(run.keys, keys, side="right")
-        pieces = [run.owners[a : min(b, a + MOST)] for a, b in zip(low, high, strict=True)]
+        low, high = np.zeros((2, len(keys)), np.int64)
+        kernels.find_keys(run.keys, keys, low, high)
+        ends = np.minimum(high, low + MOST)
+        pieces = [run.owners[a:b] for a, b in zip(low.tolist(), ends.tolist(), strict=True)]
         return np.unique(np.concatenate(pieces))
 
     def _match(self, shared: int, either: int, number: int, local: int) -> Match:

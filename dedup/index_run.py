@@ -17,11 +17,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,8 @@ FILES = {
     "sets": np.dtype("<u8"),
     "ends": np.dtype("<i8"),
 }
-SORTED = 256 << 20  # bytes of rows sorted at a time
+BAND = np.dtype([("key", "<u8"), ("next", "<u8"), ("owner", "<u4")])  # a row before it is sorted
+SORTED = 256 << 20  # bytes that sorting a bucket may take
 
 
 class RunWriter:
@@ -62,7 +64,7 @@ class RunWriter:
         self._open = {
             name: (folder / f"{name}.bin").open("wb") for name in ("documents", "sets", "ends")
         }
-        self._open["bands"] = (folder / "bands.tmp").open("wb")
+        (folder / "bands").mkdir()  # BAND[...] by the first byte of their keys, so 256 buckets
         self._open["ends"].write(np.zeros(1, "<i8").tobytes())
 
     def add(self, shard: str, found: Nodes, keys: np.ndarray, sets: tuple[Any, Any]) -> None:
@@ -75,7 +77,7 @@ class RunWriter:
         for name in ("high", "low", "size", "quality", "priority", "row"):
             rows[name] = getattr(found, name)
         self._open["documents"].write(rows.tobytes())
-        self._open["bands"].write(np.ascontiguousarray(keys, "<u8").tobytes())
+        self._deal(keys)
         part = values[offsets[0] : offsets[-1]]
         self._open["sets"].write(np.ascontiguousarray(part, "<u8").tobytes())
         ends = offsets[1:] - offsets[0] + self._end
@@ -88,7 +90,7 @@ class RunWriter:
         for file in self._open.values():
             file.close()
         self._sort()
-        (self.folder / "bands.tmp").unlink()
+        (self.folder / "bands").rmdir()
         files = {}
         for name in FILES:
             path = self.folder / f"{name}.bin"
@@ -104,37 +106,37 @@ class RunWriter:
         (self.folder / "run.json").write_bytes(canonical(body))
         return digest(body)[:16]
 
-    def _sort(self) -> None:
-        total = self.count * self.bands
-        with (
-            (self.folder / "keys.bin").open("wb") as keys,
-            (self.folder / "owners.bin").open("wb") as owners,
-            (self.folder / "nexts.bin").open("wb") as nexts,
-        ):
-            if not total:
-                return
-            raw = np.memmap(self.folder / "bands.tmp", "<u8", "r", shape=(self.count, self.bands))
-            parts = max(1, -(-total * 48 // SORTED))
-            edges = [(p << 64) // parts for p in range(parts)] + [1 << 64]
-            for low, high in pairwise(edges):
-                self._sort_part(raw, low, high, (keys, owners, nexts))
+    def _deal(self, keys: np.ndarray) -> None:
+        """Append the band rows of documents to their buckets; each is written and read once."""
+        rows = np.empty(keys.size, BAND)
+        rows["key"], rows["next"] = keys.ravel(), np.roll(keys, -1, axis=1).ravel()
+        rows["owner"] = np.repeat(np.arange(self.count, self.count + len(keys)), self.bands)
+        first = (rows["key"] >> np.uint64(56)).astype(np.uint8)
+        rows = rows[np.argsort(first, kind="stable")]
+        ends = np.cumsum(np.bincount(first, minlength=256)).tolist()
+        for bucket, (start, end) in enumerate(pairwise([0, *ends])):
+            if end > start:
+                with (self.folder / "bands" / f"{bucket:02x}").open("ab") as file:
+                    file.write(rows[start:end].tobytes())
 
-    def _sort_part(
-        self, raw: np.ndarray, low: int, high: int, files: tuple[IO[bytes], IO[bytes], IO[bytes]]
-    ) -> None:
-        found, owner, after = [], [], []
-        step = max(1, SORTED // (8 * self.bands))
-        for start in range(0, self.count, step):
-            part = np.asarray(raw[start : start + step])
-            inside = (part >= np.uint64(low)) & (part <= np.uint64(high - 1))
-            row, band = np.nonzero(inside)
-            found.append(part[row, band])
-            owner.append((row + start).astype(np.uint32))
-            after.append(part[row, (band + 1) % self.bands])
-        key, who, following = map(np.concatenate, (found, owner, after))
-        order = np.lexsort((who, key))
-        for file, values in zip(files, (key, who, following), strict=True):
-            file.write(np.ascontiguousarray(values[order]).tobytes())
+    def _sort(self) -> None:
+        with ExitStack() as stack:
+            files = {
+                name: stack.enter_context((self.folder / f"{name}.bin").open("wb"))
+                for name in ("keys", "nexts", "owners")
+            }
+            for path in sorted((self.folder / "bands").iterdir()):
+                rows = np.memmap(path, BAND, "r")
+                parts = -(-rows.nbytes * 3 // SORTED)  # 1 for up to 35 million documents
+                begin = int(path.name, 16) << 56
+                edges = [begin + (p << 56) // parts for p in range(parts + 1)]
+                for low, high in pairwise(edges):
+                    inside = (rows["key"] >= np.uint64(low)) & (rows["key"] <= np.uint64(high - 1))
+                    some = rows[inside]
+                    order = np.argsort(some["key"], kind="stable")  # owners ascend already
+                    for name, file in files.items():
+                        file.write(some[name.removesuffix("s")][order].tobytes())
+                path.unlink()
 
 
 @dataclass(frozen=True)

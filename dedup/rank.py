@@ -8,7 +8,8 @@ the decisions, 38 bytes each; datatrove's dict of tuples takes about 256 bytes a
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,10 @@ import pyarrow as pa
 from ..documents.errors import ContractError
 from ..documents.exchange import DECISIONS, KEY, RANK
 
+T = TypeVar("T")
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 SLICES = 16  # a power of two
+EDGES = 1 << 18  # edges looked at together, where a round sees all of a component: 40 MB
 
 
 class Nodes(NamedTuple):
@@ -95,13 +98,13 @@ def _array(table: pa.Table, name: str) -> pa.Array:
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
 
 
-def document_keys(found: Nodes) -> np.ndarray:
+def document_keys(found: Nodes, salt: int = 0) -> np.ndarray:
     """Mix (shard, id) to uint64: where rows of a document meet; what is decided goes by ids."""
-    return _mixed(found.shard, found.high, found.low)
+    return _mixed(found.shard, found.high, found.low, salt=salt)
 
 
-def _mixed(*values: np.ndarray) -> np.ndarray:
-    key = np.zeros(len(values[0]), np.uint64)
+def _mixed(*values: np.ndarray, salt: int = 0) -> np.ndarray:
+    key = np.full(len(values[0]), salt, np.uint64)
     for value in values:
         key = (key ^ value) * _ODD
         key ^= key >> np.uint64(32)
@@ -128,6 +131,18 @@ def runs(*fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         change[1:] |= values[1:] != values[:-1]
     starts = np.flatnonzero(change).astype(np.int64)
     return starts, np.diff(np.append(starts, size))
+
+
+def merged(pieces: Iterable[T], join: Callable[[T, T], T], size: Callable[[T], int]) -> T:
+    """Join pieces as they come, the smaller first: each is joined but log n times, few are held."""
+    held: list[T] = []
+    for piece in pieces:
+        held.append(piece)
+        while len(held) > 1 and size(held[-2]) < 2 * size(held[-1]):
+            held.append(join(held.pop(), held.pop()))
+    while len(held) > 1:
+        held.append(join(held.pop(), held.pop()))
+    return held[0]
 
 
 def number(found: Nodes, *major: np.ndarray) -> tuple[Nodes, np.ndarray]:

@@ -120,7 +120,7 @@ class WholeRound(Protocol):
     name: ClassVar[str]
 
     def whole(self, parts: Iterable[pa.Table]) -> pa.Table:
-        """All rows of the round before, partition by partition -> rows."""
+        """All rows of the round before, partition by partition, as often as asked -> rows."""
         ...
 
 

@@ -91,3 +91,15 @@ def read_partition(run: Run, names: list[str], partition: int, count: int) -> pa
     batches = [b for n in names for b in batches_of(run.store.path(n), partition, count)]
     some = [b for b in batches if b.num_rows]
     return pa.Table.from_batches(some or batches[:1])
+
+
+class Partitions:
+    """All partitions of many runs, each mapped when it is come to, as often as they are asked."""
+
+    def __init__(self, run: Run, names: list[str], count: int) -> None:
+        self._run, self._names, self._count = run, names, count
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Partition by partition."""
+        for partition in range(self._count):
+            yield read_partition(self._run, self._names, partition, self._count)

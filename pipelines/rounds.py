@@ -19,7 +19,7 @@ from ..documents.exchange import DECISIONS, CuttingStage, JoiningRound, WholeRou
 from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
 from ..documents.identity import shard_hash
 from .columns import schema_meta, score_values
-from .exchange import STRETCH, hash_of, partitions, read_partition, write_run
+from .exchange import STRETCH, Partitions, hash_of, partitions, read_partition, write_run
 from .fetch import Fetched, FetchStep
 from .passes import Pass, attributes
 from .run import GROUP
@@ -245,7 +245,7 @@ class GatherStep(Step):
     def _gather(self, run: Run, key: str, facts: Facts) -> pa.Table:
         names, count = self.sources(run), self.scatter.count(run)
         if isinstance(self.step, WholeRound):
-            return self.step.whole(read_partition(run, names, p, count) for p in range(count))
+            return self.step.whole(Partitions(run, names, count))
         rows = read_partition(run, names, int(key), count)
         facts.bytes = rows.nbytes
         if isinstance(self.step, JoiningRound):

@@ -94,7 +94,7 @@ class Corpus:
         for step in rounds if rounds is not None else stage.rounds:
             parts = self._parts(tables, partitions)
             if isinstance(step, WholeRound):
-                tables = [step.whole(iter(parts))]
+                tables = [step.whole(parts)]
             elif isinstance(step, JoiningRound):
                 beside = self._parts(made[step.beside], partitions)
                 tables = [step.join(*both) for both in zip(parts, beside, strict=True)]

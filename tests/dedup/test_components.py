@@ -35,7 +35,7 @@ def test_components_over_partitions_equal_all_at_once(naive, edges, parts):
     everything = table(edges)
     keys = everything["partition"].to_numpy()
     pieces = [everything.filter(pa.array(keys % np.uint64(parts) == p)) for p in range(parts)]
-    found = Components().whole(iter(pieces))
+    found = Components().whole(pieces)
     labelled = [
         Label().join(
             found.filter(pa.array(found["partition"].to_numpy() % np.uint64(parts) == p)), piece

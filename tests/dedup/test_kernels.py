@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gristmill.dedup import _kernels as kernels
@@ -162,16 +162,13 @@ EDGES = st.integers(1, 12).flatmap(
 def test_components_and_cover_any_graph_equal_twin(naive, graph):
     size, edges = graph
     pairs = sorted(edges, key=lambda e: (e[1], e[0]))
-    first = np.array([a for a, _ in pairs], np.int64)
-    second = np.array([b for _, b in pairs], np.int64)
-    shared = np.array([edges[e][0] for e in pairs], np.uint64)
-    either = np.array([edges[e][1] for e in pairs], np.uint64)
-    root, witness, proof = (
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.zeros(size, np.int64),
-    )
-    pair_kernels.components(first, second, root)
+    first = np.array([a for a, _ in pairs], np.uint32)
+    second = np.array([b for _, b in pairs], np.uint32)
+    shared = np.array([edges[e][0] for e in pairs], np.uint32)
+    either = np.array([edges[e][1] for e in pairs], np.uint32)
+    root, witness, proof = np.arange(size), np.empty(size, np.int64), np.zeros(size, np.int64)
+    pair_kernels.unite(first, second, root)
+    pair_kernels.settle(root)
     pair_kernels.cover(first, second, shared, either, witness, proof)
     assert root.tolist() == naive.components(size, pairs)
     expected = naive.cover(size, edges)
@@ -215,6 +212,21 @@ def test_chunk_ends_any_pairs_stay_within_budget(pairs, sizes, budget):
         )
         begin = end
     assert begin == len(pairs)
+
+
+@given(
+    st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(0, 50), st.integers(0, 2**64 - 1)
+)
+@example([0, 2**64 - 1], 40, 2**64 - 1)
+def test_find_keys_any_keys_equal_binary_search(some, repeats, hot):
+    """Evenly spread or not, with a hot key among them or none."""
+    keys = np.sort(np.array([*some, *[hot] * repeats], np.uint64))
+    near = [x + by for x in (hot, *some[:20]) for by in (-1, 0, 1) if 0 <= x + by < 2**64]
+    wanted = np.array([0, 2**64 - 1, *near], np.uint64)
+    low, high = np.zeros((2, len(wanted)), np.int64)
+    pair_kernels.find_keys(keys, wanted, low, high)
+    assert low.tolist() == np.searchsorted(keys, wanted).tolist()
+    assert high.tolist() == np.searchsorted(keys, wanted, side="right").tolist()
 
 
 def test_jaccard_edges_of_twin_counts_a_known_pair(naive):

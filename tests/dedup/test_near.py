@@ -7,6 +7,7 @@ import json
 import random
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from gristmill.dedup import NearDuplicates
 from gristmill.dedup.candidates import Candidates
 from gristmill.dedup.clusters import Clusters
+from gristmill.dedup.rank import Nodes, document_keys
 from gristmill.dedup.verify import Verify
 from gristmill.documents.errors import ContractError, UsageError
 from gristmill.documents.exchange import DECISIONS, JoiningRound, WholeRound, counts_of
@@ -303,6 +305,25 @@ def test_clusters_components_may_come_apart_in_partitions(corpus, doc):
         parts |= {row["id"]: row for row in Clusters().gather(part, None).to_pylist()}
     assert len(set(owner)) == 5
     assert parts == whole
+
+
+def test_clusters_documents_that_share_a_key_stay_two():
+    """The key mixes shard, then id: of two shards, ids can be chosen that come to one key."""
+    one = Nodes(*(np.array([v], np.uint64) for v in (7, 1, 2, 0, 0, 0, 0)))
+    mixed = [shard * 0x9E3779B97F4A7C15 % 2**64 for shard in (7, 9)]
+    apart = np.uint64(mixed[0] ^ mixed[0] >> 32 ^ mixed[1] ^ mixed[1] >> 32)
+    other = one._replace(shard=np.array([9], np.uint64), high=one.high ^ apart)
+    assert document_keys(other) == document_keys(one)
+    third = one._replace(low=np.array([3], np.uint64))
+    ends = [
+        Nodes(*map(np.concatenate, zip(*pair, strict=True)))
+        for pair in ((one, other), (third, third))
+    ]
+    columns = ends[0].columns("a_") | ends[1].columns("b_")
+    counts = pa.array(np.array([9, 9], np.uint32))
+    found = Clusters().gather(pa.table(columns | {"shared": counts, "either": counts}), None)
+    assert found["cluster_size"].to_pylist() == [3, 3, 3]
+    assert found["code"].to_pylist() == [0, 1, 0]  # of shard 7, 7, 9: the third goes for the first
 
 
 @pytest.mark.parametrize(
