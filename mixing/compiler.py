@@ -22,9 +22,10 @@ from ..documents.fingerprint import canonical, file_digest
 from .feasible import Feasibility
 from .order import NAME, test_vectors
 from .packing import GROUP, pack
-from .plan import FORMAT, Lane, plan_id
+from .plan import FORMAT, SPOKEN, Lane, plan_id
 from .selection import Catalogue
 from .spec import MixSpec
+from .spoken import Spoken, arrays_of
 from .stages import lane_of, schedule
 from .usage import Usage
 
@@ -37,6 +38,7 @@ def compile_plan(
     tokenizer_digest: str,
     out: Path,
     bos: bool = False,
+    spoken: Mapping[str, Spoken] | None = None,
 ) -> str:
     """Compile a plan into `out/<plan id>/` and return the id (16 hex digits).
 
@@ -44,7 +46,8 @@ def compile_plan(
     the token shard), id binary(16), tokens uint32 (end-of-document token included), source,
     language, dump, license (strings, nullable), and a column, of names or numbers, for each further
     attribute that a slice asks for. `tokens_digests`: shard -> the `digest` in its
-    index.json; `bos`: documents begin with a control token too. UsageError when a slice is empty
+    index.json; `bos`: documents begin with a control token too; `spoken`: shard -> what it says of
+    conversations, where it has any. UsageError when a slice is empty
     or a stage asks for more than `max_epochs` allows: one message with what there is and what would
     do. StopError when a shard has no digest. Two writers are harmless: same bytes, one rename.
     """
@@ -88,7 +91,10 @@ def compile_plan(
         "lanes": [dataclasses.asdict(lane) for lane in lanes],
         "stages": [dataclasses.asdict(stage) for stage in stages],
     }
-    return write_plan(out, content, documents.arrays() | arrays)
+    turns = arrays_of(documents.shards, documents.shard, documents.doc, spoken or {})
+    if turns:
+        content["format"] = max(content["format"], SPOKEN)
+    return write_plan(out, content, documents.arrays() | arrays | turns)
 
 
 def _pack_lanes(

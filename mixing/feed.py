@@ -114,6 +114,7 @@ class TokenFeed:
         self.verify: Verify = verify
         self.pad_id: int = self.plan.content["pad_id"]
         self._masks = len(self.plan.masks) > 0
+        self._turns = bool(self.plan.turns)
         self._shards: dict[int, TokenShard] = {}
         self._lock = Lock()
         if verify == "all":
@@ -207,7 +208,9 @@ class TokenFeed:
                 parts.append(Part(length, None, target=False))
                 continue
             target = not (self._removed and self._gone(document))
-            parts.append(Part(length, self._read(document, start, length), target))
+            tokens = self._read(document, start, length)
+            spans = plan.turns.unlearnt(row, start, start + len(tokens)) if self._turns else ()
+            parts.append(Part(length, tokens, target, spans))
         return parts
 
     def _read(self, place: list[int], start: int, length: int) -> np.ndarray:

@@ -10,6 +10,7 @@ On disk, `<plan id>/`: `plan.json` (canonical; its digest is the id and covers t
     lane-<k>.by_document.npy uint32[p] pieces by (document, start): the way back
     stage-<k>.ledger.npy int64[blocks + 1, slices]  windows given before each block edge
     masks.npy            int64[m, 2]  of an amended plan: row of documents, position from which on
+    turns.*.npy          where plans hold conversations (`mixing.spoken`)
 
 A *lane* is a slice at one sequence length and packing. A *position* is a slot in the sequence of
 all stages, of the tokens of the stage's longest sequence: one sequence, or as many shorter ones of
@@ -37,9 +38,11 @@ import numpy as np
 from ..documents.errors import DamagedError, FormatError, StopError, UsageError
 from ..documents.fingerprint import file_digest
 from .order import NAME, Permutation, check_vectors, forward_each, permutation
+from .spoken import Turns
 
 FORMAT: Final = 1
 AMENDED: Final = 2  # skips or masks, which a reader of format 1 would pass over
+SPOKEN: Final = 4  # tokens of conversations that are no targets
 MIXED: Final = 3  # several sequence lengths in a stage: earlier readers take a slot for a sequence
 ROW: Final = ("position", "stage", "slice", "lane", "epoch", "window")  # columns of `Plan.rows`
 
@@ -122,6 +125,7 @@ class Plan:
         self.skips: list[tuple[int, int]] = [tuple(s) for s in content.get("skips", [])]
         none = np.zeros((0, 2), dtype=np.int64)
         self.masks = self._array("masks") if "masks" in content["arrays"] else none
+        self.turns = Turns({n: self._array(n) for n in content["arrays"] if n.startswith("turns.")})
         self._slice_of = [self.slices.index(lane.slice) for lane in self.lanes]
         self._epoch = np.array([lane.windows for lane in self.lanes], dtype=np.int64)
 
@@ -143,7 +147,7 @@ class Plan:
                 "compile the plan again"
             )
         content = json.loads(data)
-        known = (FORMAT, AMENDED, MIXED)
+        known = (FORMAT, AMENDED, MIXED, SPOKEN)
         if content.get("format") not in known or content.get("order") != NAME:
             found = (content.get("format"), content.get("order"))
             raise FormatError(f"{path}: format, order {found}; this version reads {known}, {NAME}")
@@ -324,6 +328,7 @@ class Plan:
                 for row, start, length in self.window_pieces(lane, window).tolist():
                     shard, document, _ = self.documents[row].tolist()
                     piece = [*shards[shard], document, self.ids[row].tobytes().hex(), start, length]
+                    piece += self.turns.unlearnt(row, start, start + length + 1)
                     hasher.update(json.dumps(piece).encode())
         return hasher.hexdigest()
 

@@ -5,7 +5,7 @@ Every element is written once: a batch is filled in place, and no array is made 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ class Part(NamedTuple):
     length: int
     tokens: np.ndarray | None  # None: it was masked, and is padding
     target: bool  # are its tokens to be learnt
+    unlearnt: Sequence[Sequence[int]] = ()  # stretches [a, b) of `tokens` that are not
 
 
 class Arrays:
@@ -49,7 +50,7 @@ def lay(parts: Iterable[Part], into: Arrays, pad_id: int, *, inside: bool) -> li
     edges: list[int] = []
     at = 0
     runs_on = False  # the token before `at` may have its label here
-    for length, tokens, target in parts:
+    for length, tokens, target, unlearnt in parts:
         end = at + length
         if tokens is None:
             ids[at:end] = pad_id
@@ -62,6 +63,10 @@ def lay(parts: Iterable[Part], into: Arrays, pad_id: int, *, inside: bool) -> li
                 labels[known:end] = IGNORE  # of a document's last token
                 if runs_on and not inside:
                     labels[at - 1] = tokens[0]
+                for a, b in unlearnt:  # of tokens: their labels stand one place before
+                    if a or (runs_on and not inside):
+                        labels[at + a - 1] = IGNORE
+                    labels[at + a : at + b - 1] = IGNORE
             else:
                 labels[at:end] = IGNORE
         if inside:

@@ -22,6 +22,7 @@ from .steps import Counts, Facts, Step, combined
 from .texts import NARROW, ShardTexts
 
 if TYPE_CHECKING:
+    from ..mixing.spoken import Spoken
     from .run import Run
 
 FORMAT = 2
@@ -240,9 +241,22 @@ def compile_into(
             tokenizer_digest=run.tokenizer_identity[0],
             out=folder,
             bos=bool(run.recipe.tokenizer_options.get("bos")),
+            spoken=_spoken(run),
         )
         made = sorted(p for p in (folder / plan).iterdir() if p.is_file())
         files = [f"plans/{plan}/{p.name}" for p in made]
         for source, name in zip(made, files, strict=True):
             run.store.adopt(source, name, inputs=inputs, fingerprint=fingerprint, run=facts)
     return plan, files
+
+
+def _spoken(run: Run) -> dict[str, Spoken]:
+    """What token shards say of conversations, where they hold any."""
+    from ..mixing.shards import TokenShard
+    from ..mixing.spoken import spoken_in
+
+    return {
+        shard: spoken_in(TokenShard.open(run.store.path(f"tokens/{shard}.bin").with_suffix("")))
+        for shard in run.shards
+        if run.store.require(f"tokens/{shard}.bin").counts["turns"][0]
+    }

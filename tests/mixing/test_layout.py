@@ -18,6 +18,7 @@ from gristmill.mixing import tokens
 from gristmill.mixing.encoder import load_encoder
 from gristmill.mixing.layout import joined
 from gristmill.mixing.shards import ShardPaths, TokenShard
+from gristmill.mixing.spoken import spoken_in
 from gristmill.mixing.tokens import encode_shard
 from gristmill.mixing.turns import LEVELS, TurnSpec
 
@@ -140,6 +141,16 @@ def test_layout_of_any_turns_equals_a_plain_walk(tmp_path, docs, piece):
         sum(max(n - w, 0) for w, n in zip(whole, now, strict=True)),
     )
     shard.verify()
+    said = spoken_in(shard)
+    places = [(n, k) for n, mine in enumerate(expected) for k, _ in enumerate(mine)]
+    got = {(n, k) for n, a, b in said.unlearnt.tolist() for k in range(a, b)}
+    assert got == {place for place, gone in zip(places, flags, strict=True) if gone}
+    assert [tuple(c) for c in said.controls.tolist()] == [
+        (n, k)
+        for n, mine in enumerate(expected)
+        for k, (i, _) in enumerate(mine[:-1])
+        if i in C.values()
+    ]
 
 
 def test_layout_text_that_spells_a_control_token_is_text(tmp_path):
