@@ -48,7 +48,7 @@ _PLAIN: dict[str, Any] = {
 app = typer.Typer(
     cls=Commands, help="Raw web shards in; an accounted training mixture out.", **_PLAIN
 )
-mix = typer.Typer(help="Look at a compiled training plan.", **_PLAIN)
+mix = typer.Typer(help="Compile training plans and look at them.", **_PLAIN)
 app.add_typer(mix, name="mix")
 dedup = typer.Typer(help="Near duplicates: settings, and an index of crawls.", **_PLAIN)
 app.add_typer(dedup, name="dedup")
@@ -299,6 +299,50 @@ def doctor() -> None:
     good, lines = examine()
     typer.echo(lines)
     raise typer.Exit(0 if good else 3)
+
+
+@mix.command("plan")
+def plan_(
+    run_folder: RunFolder,
+    mixture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A mixture, or a recipe with one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile a further plan over the tokens of a run, by another mixture."""
+    from .pipelines import mix as plans
+    from .pipelines.display import outline, to_json
+    from .pipelines.run import open_run
+
+    found = plans.further_plan(open_run(run_folder), mixture)
+    typer.echo(to_json(found) if json else outline(found))
+
+
+@mix.command()
+def account(
+    plan: PlanFolder,
+    position: Annotated[
+        int | None, typer.Option(min=0, help="What was served before it, beside the plan.")
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Of source, dump, language, license, page_format, quality_bucket, length_bucket.",
+        ),
+    ] = "source",
+    record: Annotated[
+        bool, typer.Option("--record", help="Book the position as served in the run's ledger.")
+    ] = False,
+    form: Annotated[Format, typer.Option("--format", help="How rows are printed.")] = Format.table,
+    to: To = None,
+) -> None:
+    """Count every token that a plan reads, and what a trainer has been served of it."""
+    from .pipelines import mix as plans
+    from .pipelines.display import emit, run_and_plan
+
+    columns = [name.strip() for name in by.split(",") if name.strip()]
+    emit(plans.account_of(*run_and_plan(plan), columns, position, keep=record), form.value, to)
 
 
 @mix.command()

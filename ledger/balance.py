@@ -5,6 +5,8 @@
     chain     kept of a stage = in of the next; kept of the last = corpus   per source, unit
     tokens    corpus tokens, turns laid out = text tokens of token shards   per source
     plan      windows x sequence length = real + padding                    per stage of the plan
+    cube      its cells come to the plan's rows             per stage, slice and source of the plan
+    served    at most what is planned                       per stage, slice and source of the plan
 
 `imbalances` returns the rows whose sides differ; a ledger that balances returns none.
 """
@@ -165,7 +167,41 @@ FROM plan WHERE real_tokens <> unique_tokens + repeated_tokens
 ORDER BY ALL
 """
 
-CHECKS = (READ, LOSSES, READ_TO_FLOW, FLOW, CHAIN, TOKENS, PLAN)
+CUBE = """
+WITH sides AS (
+    SELECT 'cube' AS side, stage, slice, source, unit, amount FROM (
+        SELECT stage, slice, source, sum(windows) AS windows, sum(real_tokens) AS real_tokens,
+            sum(padding_tokens) AS padding_tokens, sum(loss_tokens) AS loss_tokens,
+            sum(unique_tokens) AS unique_tokens, sum(documents) AS documents
+        FROM cube GROUP BY ALL
+    ) UNPIVOT (amount FOR unit IN (windows, real_tokens, padding_tokens, loss_tokens,
+        unique_tokens, documents))
+    UNION ALL
+    SELECT 'plan', stage, slice, source, unit, amount FROM (
+        SELECT stage, slice, source, sum(windows) AS windows, sum(real_tokens) AS real_tokens,
+            sum(padding_tokens) AS padding_tokens, sum(loss_tokens) AS loss_tokens,
+            sum(unique_tokens) AS unique_tokens, sum(documents) AS documents
+        FROM plan GROUP BY ALL
+    ) UNPIVOT (amount FOR unit IN (windows, real_tokens, padding_tokens, loss_tokens,
+        unique_tokens, documents))
+)
+SELECT 'cube', stage || '/' || slice, coalesce(source, '(none)'), unit,
+    coalesce(sum(amount) FILTER (side = 'plan'), 0)::BIGINT AS planned,
+    coalesce(sum(amount) FILTER (side = 'cube'), 0)::BIGINT AS found
+FROM sides GROUP BY ALL HAVING planned <> found ORDER BY ALL
+"""
+
+SERVED = """
+SELECT 'served', s.stage || '/' || s.slice, coalesce(s.source, '(none)'), 'tokens at most',
+    coalesce(p.real_tokens + p.padding_tokens, 0), s.real_tokens + s.padding_tokens
+FROM served AS s LEFT JOIN plan AS p ON p.plan = s.plan AND p.stage = s.stage
+    AND p.slice = s.slice AND p.source IS NOT DISTINCT FROM s.source
+    AND p.sequence_length = s.sequence_length
+WHERE coalesce(p.real_tokens, 0) < s.real_tokens OR coalesce(p.windows, 0) < s.windows
+ORDER BY ALL
+"""
+
+CHECKS = (READ, LOSSES, READ_TO_FLOW, FLOW, CHAIN, TOKENS, PLAN, CUBE, SERVED)
 
 
 def imbalances(con: duckdb.DuckDBPyConnection) -> list[Imbalance]:

@@ -116,30 +116,47 @@ CREATE TABLE slices (                   -- what a mixture can choose from: final
     dump VARCHAR,
     language VARCHAR,
     license VARCHAR,
+    page_format VARCHAR,                -- `quality.format`; NULL: not measured
+    quality_bucket INTEGER,             -- `quality.bucket`, 0 to 19; -1: not judged
     length_bucket INTEGER NOT NULL,     -- b: 2^(b-1) < tokens <= 2^b, end of document included
     documents BIGINT NOT NULL,
     bytes BIGINT NOT NULL,
     tokens BIGINT NOT NULL              -- end of document included
 );
 
-CREATE TABLE plan (                     -- what the training plan reads, by stage, slice and source
+CREATE TABLE cube (                     -- what the training plan reads, by all that tells tokens apart
     plan VARCHAR NOT NULL,
     stage_position INTEGER NOT NULL,
     stage VARCHAR NOT NULL,
     slice VARCHAR NOT NULL,
     source VARCHAR,
+    dump VARCHAR,
+    language VARCHAR,
+    license VARCHAR,
+    page_format VARCHAR,
+    quality_bucket INTEGER,
+    length_bucket INTEGER,
     sequence_length BIGINT NOT NULL,    -- tokens
-    windows BIGINT NOT NULL,
+    windows BIGINT NOT NULL,            -- whose first document is of the cell
     real_tokens BIGINT NOT NULL,
     padding_tokens BIGINT NOT NULL,
-    masked_tokens BIGINT NOT NULL, -- of documents that an amendment leaves out
+    masked_tokens BIGINT NOT NULL,      -- of documents that an amendment leaves out
     special_tokens BIGINT NOT NULL,
+    loss_tokens BIGINT,                 -- targets; NULL: not known
     unique_tokens BIGINT NOT NULL,      -- read for the first time in the plan
     repeated_tokens BIGINT NOT NULL,
+    held_tokens BIGINT NOT NULL,        -- of the cell in the slice, each once
     documents BIGINT NOT NULL,
+    fragments BIGINT NOT NULL,          -- runs of a document's tokens
     epochs_mean DOUBLE NOT NULL,
     epochs_max BIGINT NOT NULL
 );
+
+CREATE TABLE plan AS                    -- the same by stage, slice and source
+SELECT * EXCLUDE (dump, language, license, page_format, quality_bucket, length_bucket) FROM cube;
+
+CREATE TABLE served AS                  -- the same, of what a trainer has been served
+SELECT 0::BIGINT AS position, * FROM plan;
 
 CREATE TABLE plan_stages (              -- what each stage was asked for
     plan VARCHAR NOT NULL,
@@ -216,3 +233,14 @@ SELECT pass, position, stage, source, unit,
     coalesce(came, 0)::BIGINT AS came, coalesce(went, 0)::BIGINT AS went,
     (coalesce(went, 0) - coalesce(came, 0))::BIGINT AS difference
 FROM sides ORDER BY position, source, unit;
+
+-- What each stage has been served of what it is planned to read, by slice and source.
+CREATE VIEW planned_served AS
+SELECT plan, position, stage_position, stage, slice, source, sequence_length,
+    p.windows AS planned_windows, s.windows AS served_windows,
+    p.real_tokens AS planned_tokens, s.real_tokens AS served_tokens,
+    p.loss_tokens AS planned_loss_tokens, s.loss_tokens AS served_loss_tokens,
+    p.epochs_mean AS planned_epochs, s.epochs_mean AS served_epochs
+FROM plan AS p JOIN served AS s
+    USING (plan, stage_position, stage, slice, source, sequence_length)
+ORDER BY stage_position, slice, source, sequence_length;

@@ -45,11 +45,12 @@ def compile_plan(
     `catalog`: one row per document, sorted by (shard, doc): shard string, doc uint32 (ordinal in
     the token shard), id binary(16), tokens uint32 (end-of-document token included), source,
     language, dump, license (strings, nullable), and a column, of names or numbers, for each further
-    attribute that a slice asks for. `tokens_digests`: shard -> the `digest` in its
-    index.json; `bos`: documents begin with a control token too; `spoken`: shard -> what it says of
-    conversations, where it has any. UsageError when a slice is empty
-    or a stage asks for more than `max_epochs` allows: one message with what there is and what would
-    do. StopError when a shard has no digest. Two writers are harmless: same bytes, one rename.
+    attribute that a slice asks for. `tokens_digests`: shard -> the `digest` in its index.json;
+    `bos`: documents begin with a control token too; `spoken`: shard -> what it says of
+    conversations, where it has any.
+    UsageError when a slice is empty or a stage asks for more than `max_epochs` allows: one message
+    with what there is and what would do. StopError when a shard has no digest. Two writers are
+    harmless: same bytes, one rename.
     """
     documents = Catalogue(catalog, spec.attributes)
     for name in documents.shards:
@@ -78,7 +79,7 @@ def compile_plan(
         "tokenizer": tokenizer_digest,
         "shards": [{"name": n, "digest": tokens_digests[n]} for n in documents.shards],
         "sources": documents.sources,
-        "dimensions": documents.dimensions(),
+        "dimensions": list(documents.dimensions().items()),
         "slices": {
             name: {
                 **dataclasses.asdict(spec.slices[name]),

@@ -9,17 +9,17 @@ from .usage import Usage
 
 
 class LeftOut:
-    """Skipped windows and masked reads of a plan; all zeros where nothing was amended.
+    """Skipped windows and masked reads before `end`; all zeros where nothing was amended.
 
     Memory: 48 bytes a sequence from the first mask on.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, end: int) -> None:
         self.plan = plan
-        parts = [plan.rows(low, high) for low, high in plan.skips]
+        parts = [plan.rows(min(low, end), min(high, end)) for low, high in plan.skips]
         self._skipped = np.concatenate([np.zeros((0, 6), np.int64), *parts])
-        first = int(plan.masks[:, 1].min()) if len(plan.masks) else plan.positions
-        self._rows = plan.rows(first, plan.positions)
+        first = int(plan.masks[:, 1].min()) if len(plan.masks) else end
+        self._rows = plan.rows(min(first, end), end)
         gone = np.isin(self._rows[:, 0], self._skipped[:, 0])
         self._rows = self._rows[~gone]
 

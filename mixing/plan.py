@@ -117,6 +117,7 @@ class Plan:
         self.documents = self._array("documents")
         self.ids = self._array("ids")
         self.document_sources = self._array("sources")
+        self.cell, self.cells = self._array("cell"), self._array("cells")
         self.ledgers = [self._array(f"stage-{k}.ledger") for k in range(len(self.stages))]
         self.windows = [self._array(f"lane-{k}.windows") for k in range(len(self.lanes))]
         self.pieces = [self._array(f"lane-{k}.pieces") for k in range(len(self.lanes))]

@@ -34,6 +34,7 @@ class Usage:
         begins = [base[p[:, 0]] + p[:, 1] for p in sorted_pieces]
         cuts = np.sort(np.concatenate([base, *begins]))
         starts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
+        self.base, self._starts = base, starts
         self.lengths = np.diff(starts, append=int(tokens.sum()))
         self.document = np.searchsorted(base, starts, side="right") - 1
         self.opens = starts == base[self.document]  # holds its document's first token
@@ -41,10 +42,12 @@ class Usage:
         self.times = np.zeros(len(starts), dtype=np.int64)
         self.segments: list[np.ndarray] = []
         self._windows: list[np.ndarray] = []
+        self._heads: list[np.ndarray] = []
         for k, begin in enumerate(begins):
             low = np.searchsorted(starts, begin)
             each = np.searchsorted(starts, begin + sorted_pieces[k][:, 2]) - low
             first = np.cumsum(each) - each
+            self._heads.append(first)
             self.segments.append(np.repeat(low - first, each) + np.arange(int(each.sum())))
             edges = np.asarray(offsets[k]).astype(np.int64)
             window = np.repeat(np.arange(len(edges) - 1), edges[1:] - edges[:-1])
@@ -53,6 +56,38 @@ class Usage:
     def spread(self, lane: int, counts: np.ndarray) -> np.ndarray:
         """Reads of each of the lane's segments when its window w is read counts[w] times."""
         return counts[self._windows[lane]]
+
+    def heads(self, lane: int) -> np.ndarray:
+        """Which of the lane's segments begin a piece: int64[k], 1 or 0."""
+        out = np.zeros(len(self.segments[lane]), dtype=np.int64)
+        out[self._heads[lane]] = 1
+        return out
+
+    def inside(self, lane: int, spans: np.ndarray, shift: int, short: np.ndarray) -> np.ndarray:
+        """Tokens of `spans` (int64[n, 2] in the long row) in each segment moved on by `shift`.
+
+        Those that are `short` (bool[k]) end one token earlier. int64[k].
+        """
+        mine = self.segments[lane]
+        if not len(spans):
+            return np.zeros(len(mine), dtype=np.int64)
+        before = np.concatenate([[0], np.cumsum(spans[:, 1] - spans[:, 0])])
+
+        def up_to(places: np.ndarray) -> np.ndarray:
+            at = np.searchsorted(spans[:, 0], places, side="right") - 1
+            part = np.minimum(places, spans[at, 1]) - spans[at, 0]
+            return np.where(at < 0, 0, before[at] + part)
+
+        begin = self._starts[mine] + shift
+        return up_to(begin + self.lengths[mine] - short) - up_to(begin)
+
+    def tails(self, lane: int, offsets: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+        """Which of the lane's segments end a window's last piece: bool[k]."""
+        last = np.asarray(pieces)[np.asarray(offsets[1:]).astype(np.int64) - 1].astype(np.int64)
+        ends = self.base[last[:, 0]] + last[:, 1] + last[:, 2] - 1
+        found = np.zeros(len(self._starts), dtype=bool)
+        found[np.searchsorted(self._starts, ends, side="right") - 1] = True
+        return found[self.segments[lane]]
 
 
 def window_counts(seed: int, lane: Lane, first: int, end: int) -> np.ndarray:

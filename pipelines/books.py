@@ -7,7 +7,6 @@ proven against the files themselves by `pipelines.verify`.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -22,8 +21,10 @@ from ..documents.errors import StopError
 from ..documents.fingerprint import digest
 from ..ledger.writer import connect, write_ledger
 from .accounts import accounts
+from .catalog import QUALITY, final_columns
 from .families import template_rows
 from .gone import gone_clusters
+from .planned import SERVED, plan_tables, recorded
 from .run import RECIPE
 from .tasks import steps_of
 
@@ -66,6 +67,8 @@ def books_digest(run: Run) -> str:
     names = [RECIPE, "lock.json", "manifest.jsonl"]
     for step in steps_of(run):
         names += [o for key in step.keys(run) for o in step.outputs(run, key)]
+    for plan in recorded(run):
+        names += [f"plans/{plan}/plan.json", f"plans/{plan}/{SERVED}"]
     return digest([{n: run.store.require(n).digest for n in names}, sorted(run.without)])
 
 
@@ -88,8 +91,7 @@ def collect(run: Run) -> dict[str, Any]:
         "templates": list(template_rows(run)),
         "gone_clusters": list(gone_clusters(run)),
         "slices": slices,
-        "plan": list(_plan(run)),
-        "plan_stages": list(_plan_stages(run)),
+        **plan_tables(run),
         "speed": speed(run),
     }
 
@@ -224,13 +226,13 @@ def final_sums(run: Run) -> tuple[list[Row], dict[str, int]]:
                 entry[i] += amount
         con.unregister("final")
     con.close()
-    order = sorted(sums, key=lambda k: (*(str(v or "") for v in k[:4]), k[4]))
+    order = sorted(sums, key=lambda k: (*(str(v or "") for v in k[:5]), k[5] or 0, k[6]))
     return [(*key, *sums[key]) for key in order], tokens
 
 
 _SLICES = """
-SELECT dump, language, license, ceil(log2(greatest(tokens, 1)))::INTEGER,
-    count(*), sum(bytes)::BIGINT, sum(tokens)::BIGINT
+SELECT dump, language, license, "quality.format", "quality.bucket"::INTEGER,
+    ceil(log2(greatest(tokens, 1)))::INTEGER, count(*), sum(bytes)::BIGINT, sum(tokens)::BIGINT
 FROM final GROUP BY ALL
 """
 
@@ -243,9 +245,7 @@ def _final(run: Run, shard: str) -> pa.Table:
     size = pq.read_table(path, columns=["bytes"]).column(0)
     counted = pq.read_table(run.store.path(accounts(last, shard)), columns=["tokens"]).column(0)
     left = pa.array(size.is_valid().to_numpy())
-    table = pq.read_table(
-        run.store.path(f"corpus/{shard}.parquet"), columns=["language", "dump", "license"]
-    ).replace_schema_metadata(None)
+    table = final_columns(run, shard, ["language", "dump", "license"], QUALITY)
     ends = np.load(run.store.path(f"tokens/{shard}.ends.npy")).astype(np.int64)
     pieces = {
         "bytes": size.filter(left).combine_chunks(),
@@ -334,35 +334,6 @@ def _clusters(run: Run) -> Iterator[Row]:
 
 def _globals(run: Run) -> list[Any]:
     return [p.surveys for p in run.passes if p.surveys is not None]
-
-
-def current_plan(run: Run) -> Any:
-    """The compiled plan of the run's recipe, opened; None when the recipe states no mixture."""
-    if not run.recipe.mixture:
-        return None
-    from ..mixing.plan import Plan
-
-    run.store.require("plans/current.json")
-    pointer = json.loads(run.store.path("plans/current.json").read_bytes())
-    return Plan.open(run.store.path(f"plans/{pointer['plan']}"))
-
-
-def _plan(run: Run) -> Iterator[Row]:
-    plan = current_plan(run)
-    if plan is None:
-        return
-    from ..mixing.account import account
-
-    order = {stage.name: i for i, stage in enumerate(plan.stages)}
-    for row in account(plan).to_pylist():
-        yield (plan.id, order[row["stage"]], *row.values())
-
-
-def _plan_stages(run: Run) -> Iterator[Row]:
-    plan = current_plan(run)
-    for i, stage in enumerate(plan.stages if plan is not None else ()):
-        length, asked = stage.sequence_length, stage.asked_tokens
-        yield (plan.id, i, stage.name, stage.windows, length, asked)
 
 
 def speed(run: Run) -> list[Row]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..mixing.spoken import Spoken
     from .run import Run
 
+PLANS = 2  # format of what stands beside a plan
+CUBE = "cube.parquet"  # beside a plan: `mixing.account` by all dimensions
 FORMAT = 2
 CORPUS = pa.schema(
     [
@@ -189,17 +191,22 @@ class MixStep(Step):
         return ("plans/current.json",)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """All token shards, all final documents, and what the plan asks of their attributes."""
+        """What `inputs_of` the recipe's mixture says."""
+        return self.inputs_of(run, MixSpec.parse(run.recipe.mixture or {}))
+
+    @staticmethod
+    def inputs_of(run: Run, spec: MixSpec) -> dict[str, str]:
+        """All token shards, all final documents, and what a plan asks of their attributes."""
         tokens = [n for s in run.shards for n in TokensStep().outputs(run, s)]
         corpus = [f"corpus/{s}.parquet" for s in run.shards]
         found = {"tokens": combined(run, tokens), "corpus": combined(run, corpus)}
-        names = wanted(run, MixSpec.parse(run.recipe.mixture or {}))
+        names = wanted(run, spec)
         asked = [n for s in run.shards for n in files_of(run, s, names)]
         return found | ({"attributes": combined(run, asked)} if asked else {})
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The mixture as the recipe states it."""
-        return digest([FORMAT, run.recipe.mixture])
+        return plan_fingerprint(run.recipe.mixture)
 
     def is_done(self, run: Run, key: str) -> bool:
         """The pointer is valid and so is every file of the plan."""
@@ -222,6 +229,11 @@ class MixStep(Step):
         return {"plans/current.json": {"plan": plan}}
 
 
+def plan_fingerprint(mixture: Any) -> str:
+    """What a plan is made by: this code's format, and the mixture as it is stated."""
+    return digest([FORMAT, PLANS, mixture])
+
+
 def compile_into(
     run: Run,
     spec: MixSpec,
@@ -229,8 +241,13 @@ def compile_into(
     fingerprint: str,
     facts: Mapping[str, Any] | None = None,
 ) -> tuple[str, list[str]]:
-    """Compile a mixture over the run's tokens into `plans/<plan id>/`; the id and its files."""
+    """Compile a mixture over the run's tokens into `plans/<plan id>/`; the id and its files.
+
+    Beside the plan stands its account by all dimensions, `cube.parquet`.
+    """
+    from ..mixing.account import DIMENSIONS, account
     from ..mixing.compiler import compile_plan
+    from ..mixing.plan import Plan
 
     digests = {s: run.store.require(f"tokens/{s}.bin").digest for s in run.shards}
     with run.store.scratch("plans/compiling") as folder:
@@ -243,6 +260,8 @@ def compile_into(
             bos=bool(run.recipe.tokenizer_options.get("bos")),
             spoken=_spoken(run),
         )
+        cube = account(Plan.open(folder / plan), by=list(DIMENSIONS))
+        pq.write_table(cube, folder / plan / CUBE, compression="zstd")
         made = sorted(p for p in (folder / plan).iterdir() if p.is_file())
         files = [f"plans/{plan}/{p.name}" for p in made]
         for source, name in zip(made, files, strict=True):

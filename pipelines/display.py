@@ -181,7 +181,7 @@ def options(pairs: Sequence[str]) -> dict[str, Any]:
 
 def run_and_plan(folder: Path) -> tuple[Run, str]:
     """The run and the plan's id, from a plan folder or from a run folder (its current plan)."""
-    from .books import current_plan
+    from .planned import current_plan
     from .run import open_run
 
     if (folder / "plan.json").is_file():

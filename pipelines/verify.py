@@ -25,7 +25,9 @@ from ..documents.fingerprint import canonical, file_digest
 from ..ledger.balance import imbalances
 from ..ledger.writer import connect, fill
 from . import proof, recount, witness
-from .books import LEDGER, REPORT, books_digest, collect, current_plan
+from .books import LEDGER, REPORT, books_digest, collect
+from .corpus import CUBE
+from .planned import current_plan
 from .run import FAILED, PLACE, RECIPE, Run
 from .steps import Step
 from .store import Sidecar, Store
@@ -44,7 +46,9 @@ _SAME = (
     "clusters",
     "templates",
     "slices",
+    "cube",
     "plan",
+    "served",
     "plan_stages",
 )
 # What a file that is not what it should be makes readers raise.
@@ -221,7 +225,7 @@ def _made_from(run: Run, step: Step, key: str, skip: set[str], *, same: bool) ->
             yield Problem("plans/current.json", f"its plan cannot be opened: {error}")
             plan = None
         if plan is not None:
-            names += [f"plans/{plan.id}/{p}" for p in ("plan.json", *_arrays(plan))]
+            names += [f"plans/{plan.id}/{p}" for p in ("plan.json", CUBE, *_arrays(plan))]
     for name in names:
         if name not in skip:
             wrong = _stale(run.store.sidecar(name), inputs, fingerprint if same else None)

@@ -34,7 +34,7 @@ def attention_pairs(plan: Plan, window: int | None = None) -> list[int]:
     nothing, a masked document what it did: its place is computed as padding.
     """
     totals = []
-    left = LeftOut(plan)
+    left = LeftOut(plan, plan.positions)
     for k, stage in enumerate(plan.stages):
         total = 0
         for i, lane in enumerate(stage.lanes):

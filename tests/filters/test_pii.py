@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gristmill.documents.edits import apply_edits
 from gristmill.documents.errors import UsageError
 from gristmill.documents.stage import checked_measure, checked_verdict
-from gristmill.filters import PII, _pii_tables, pii
+from gristmill.filters import PII, _pii_tables
 
 # Secrets are put together here, so that no scanner of repositories finds one.
 AWS = "AKIA" + "IOSFODNN7ABCDEFG"

@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gristmill.documents.errors import ContractError
+from gristmill.documents.errors import ContractError, UsageError
 from gristmill.mixing import MixSpec, Plan, compile_plan
-from gristmill.mixing.account import account
+from gristmill.mixing.account import DIMENSIONS, account, rolled
 from gristmill.mixing.usage import window_counts
 
 
@@ -23,14 +23,15 @@ def plan_fixture(naive, tmp_path_factory):
     return Plan.open(folder / name)
 
 
-def counted(plan):
+def counted(plan, end=None):
     """The accounts by walking every token of every position: {(stage, slice, source): row}."""
+    end = plan.positions if end is None else end
     times = Counter()
     cells: dict[tuple, Counter] = {}
     epochs: dict[tuple, set] = {}
     for k, stage in enumerate(plan.stages):
         by_slice = {lane: [] for lane in stage.lanes}
-        for row in plan.rows(stage.first, stage.first + stage.windows).tolist():
+        for row in plan.rows(min(stage.first, end), min(stage.first + stage.windows, end)).tolist():
             by_slice[row[3]].append(row[5])
         for lane, windows in by_slice.items():
             before = dict(times)
@@ -44,6 +45,7 @@ def counted(plan):
                     key = (k, lane, int(plan.document_sources[document]))
                     cell = cells.setdefault(key, Counter())
                     cell["real_tokens"] += length
+                    cell["fragments"] += 1
                     ends = start + length == int(plan.documents[document, 2])
                     cell["special_tokens"] += ends
                     for i in range(start, start + length):
@@ -58,9 +60,10 @@ def counted(plan):
     return cells, epochs
 
 
-def test_account_equals_counting_every_token(plan):
-    cells, epochs = counted(plan)
-    books = account(plan)
+@pytest.mark.parametrize("end", [None, 0, 1, 16, 100, 120, 121, 149, 167, 190])
+def test_account_equals_counting_every_token(plan, end):
+    cells, epochs = counted(plan, end)
+    books = account(plan, end=end)
     seen = set()
     for row in books.to_pylist():
         k = [s.name for s in plan.stages].index(row["stage"])
@@ -69,11 +72,43 @@ def test_account_equals_counting_every_token(plan):
         key = (k, lane, plan.sources.index(row["source"]))
         seen.add(key)
         names = ["windows", "real_tokens", "padding_tokens", "special_tokens", "unique_tokens"]
+        names += ["fragments"]
         expected = cells.get(key, Counter())
         assert {n: row[n] for n in names} == {n: expected[n] for n in names}
         assert row["repeated_tokens"] == row["real_tokens"] - row["unique_tokens"]
         assert row["epochs_max"] == max(epochs[key])
     assert set(cells) <= seen
+
+
+@pytest.mark.parametrize("end", [None, 130])
+def test_account_cube_tells_documents_apart_and_rolls_up_to_the_account(plan, end):
+    cube = account(plan, by=list(DIMENSIONS), end=end)
+    for by in ([], ["source"], ["language", "length_bucket"]):
+        whole = account(plan, by=by, end=end)
+        key = [(name, "ascending") for name in ("stage", "slice", "sequence_length", *by)]
+        assert rolled(cube, by).sort_by(key).equals(whole.sort_by(key))
+    documents = plan.documents[:, 2]
+    for row in cube.to_pylist():
+        low, high = 2.0 ** (row["length_bucket"] - 1), 2 ** row["length_bucket"]
+        lane = next(n for n, lane in enumerate(plan.lanes) if lane.slice == row["slice"])
+        mine = [
+            int(documents[d])
+            for d in np.unique(plan.pieces[lane][:, 0]).tolist()
+            if low < documents[d] <= high
+            and plan.sources[plan.document_sources[d]] == row["source"]
+            and ("eng_Latn", "deu_Latn", None)[d % 3] == row["language"]
+        ]
+        assert row["held_tokens"] == sum(mine)
+        assert row["documents"] <= len(mine)
+        assert row["license"] == ("mit" if row["source"] == "code" else None)
+        assert row["page_format"] is row["quality_bucket"] is row["dump"] is None
+
+
+def test_account_wrong_dimension_or_position_is_named(plan):
+    with pytest.raises(UsageError, match="no dimension 'sorce'; did you mean 'source'"):
+        account(plan, by=["sorce"])
+    with pytest.raises(UsageError, match="position 191 is outside plan"):
+        account(plan, end=191)
 
 
 def test_account_reconciles_to_the_token(plan):

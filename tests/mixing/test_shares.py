@@ -140,6 +140,7 @@ def test_token_sums_of_the_feed_equal_the_ledger_with_ramps_and_minimum_shares(t
     feed = TokenFeed(plan_folder, tmp_path / "tokens", verify="all")
     plan = feed.plan
     found: dict[tuple, Counter] = {}
+    targets: Counter = Counter()
     for position in range(len(feed)):
         sample = feed[position]
         _, k, _, lane, _, window, _, real, _ = sample["provenance"].tolist()
@@ -153,6 +154,7 @@ def test_token_sums_of_the_feed_equal_the_ledger_with_ramps_and_minimum_shares(t
             cell = found.setdefault((stage.name, plan.lanes[lane].slice, source), Counter())
             cell["real_tokens"] += length
         assert real == edges[-1]
+        targets[stage.name, plan.lanes[lane].slice] += int(sample["loss_mask"].sum())
         head = plan.sources[plan.document_sources[pieces[0][0]]]
         cell = found.setdefault((stage.name, plan.lanes[lane].slice, head), Counter())
         cell["padding_tokens"] += stage.sequence_length - real
@@ -164,5 +166,9 @@ def test_token_sums_of_the_feed_equal_the_ledger_with_ramps_and_minimum_shares(t
         for row in account(plan).to_pylist()
     }
     assert found == books
+    told: Counter = Counter()  # of a document cut in two, or run together with the next one
+    for row in account(plan).to_pylist():
+        told[row["stage"], row["slice"]] += row["loss_tokens"]
+    assert told == targets
     total = sum(cell["real_tokens"] + cell["padding_tokens"] for cell in found.values())
     assert total == sum(s.windows * s.sequence_length for s in plan.stages)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gristmill.mixing import MixSpec, Plan, TokenFeed, compile_plan
+from gristmill.mixing.account import account
 from gristmill.mixing.sequence import IGNORE
 from gristmill.mixing.spoken import Spoken
 
@@ -117,3 +118,26 @@ def test_turns_lie_in_one_row_of_tokens(plans):
     assert flat == {t for a, b in said.turns.spans(base).tolist() for t in range(a, b)}
     places = said.turns.places(base).tolist()
     assert set(places) == {int(base[row]) + t for row, t in controls}
+
+
+def test_account_counts_targets_and_controls_as_the_feed_gives_them(plans):
+    _, said, tokens, _, controls = plans
+    feed = TokenFeed(said.folder, tokens)
+    books = account(said).to_pylist()
+    for stage in said.stages:
+        mine = [row for row in books if row["stage"] == stage.name]
+        places = range(stage.first, stage.first + stage.windows)
+        if stage.mask == "none":  # a label over a border may be a target or not
+            assert {row["loss_tokens"] for row in mine} == {None}
+        else:
+            targets = sum(int(feed[p]["loss_mask"].sum()) for p in places)
+            assert sum(row["loss_tokens"] for row in mine) == targets
+        placed = 0
+        for _, _, _, lane, _, window in said.rows(places.start, places.stop).tolist():
+            for row, start, length in said.window_pieces(lane, window).tolist():
+                last = int(said.documents[row, 2]) - 1
+                placed += sum(
+                    (row, t) in controls or t == last for t in range(start, start + length)
+                )
+        assert sum(row["special_tokens"] for row in mine) == placed
+    assert {stage.mask for stage in said.stages} == {"none", "document"}

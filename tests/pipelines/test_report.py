@@ -110,8 +110,8 @@ def tables():
         "losses": [[EVIL, EVIL, EVIL, 0, 0, 5, "fault", EVIL, EVIL, EVIL]],
         "flow": [["read", 0, "read", EVIL, None, "", "kept", "", 1, 2, 3], flow],
         "clusters": [[EVIL, 2, 1, 1]],
-        "slices": [[EVIL, EVIL, EVIL, EVIL, 1, 1, 2, 3]],
-        "plan": [["p", 0, EVIL, EVIL, EVIL, 16, 1, 3, 13, 0, 1, 3, 0, 1, 1.0, 1]],
+        "slices": [[EVIL, EVIL, EVIL, EVIL, EVIL, 1, 1, 1, 2, 3]],
+        "plan": [["p", 0, EVIL, EVIL, EVIL, 16, 1, 3, 13, 0, 1, 2, 3, 0, 3, 1, 1, 1.0, 1]],
         "plan_stages": [["p", 0, EVIL, 1, 16, 16]],
         "speed": [[EVIL, EVIL, 1, 0.0, None, 0, None, None]],
     }
