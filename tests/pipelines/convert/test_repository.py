@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from gristmill.documents.errors import UsageError
 from gristmill.documents.records import Draft, Locator, Loss, Skip
 from gristmill.pipelines.convert import Repository
 
@@ -84,3 +85,48 @@ def test_repository_field_names_are_options(build):
     item = build.record("t", fields={"project": "p", "file": "f"})
     (out,) = Repository(repo_field="project", path_field="file")(iter([item]))
     assert (out.identity, out.text) == ("p", "==> f <==\nt\n\n")
+
+
+def test_repository_in_the_order_of_imports(file):
+    items = [
+        file("r", "a.py", "import z\n"),
+        file("r", "b.py", "import c\n"),
+        file("r", "c.py", "import b\n"),
+        file("r", "z.py", "print(1)\n"),
+    ]
+    (out,) = Repository(order="imports")(iter(items))
+    assert [f["path"] for f in out.metadata["files"]] == ["b.py", "c.py", "z.py", "a.py"]
+    assert (out.metadata["imports"], out.metadata["circular"]) == (3, 2)
+    (plain,) = Repository()(iter(items))
+    assert "imports" not in plain.metadata
+    again = Repository(order="imports")(iter(items[::-1]))
+    assert next(again).text == out.text
+
+
+def test_repository_of_a_benchmark_is_held_out_file_by_file(file, tmp_path):
+    (tmp_path / "ours.txt").write_text("mine/secret\n")
+    items = [
+        file("Pallets/flask", "a", "x"),
+        file("pallets/flask", "b", "x"),
+        file("mine/secret", "c", "y"),
+    ]
+    out = list(Repository(held_out=(tmp_path / "ours.txt",))(iter(items)))
+    assert [(o.reason, o.kind) for o in out] == [("held_out", "dropped")] * 3
+    (kept, *_) = Repository(benchmarks=())(iter(items))
+    assert isinstance(kept, Draft)
+
+
+@pytest.mark.parametrize(("stated", "licence"), [({}, "Zlib"), ({"license": "MIT"}, "MIT")])
+def test_repository_licence_is_the_stated_one_or_that_of_its_file(file, stated, licence):
+    text = (
+        "The origin of this software must not be misrepresented. Altered source versions must be "
+        "plainly marked as such."
+    )
+    items = [file("r", "LICENSE", text, **stated), file("r", "a.py", "x", **stated)]
+    (out,) = Repository()(iter(items))
+    assert (out.license, out.metadata["licence_files"]) == (licence, "Zlib")
+
+
+def test_repository_unknown_order_is_refused():
+    with pytest.raises(UsageError, match=r"order: found 'import'.*did you mean 'imports'"):
+        Repository(order="import")
