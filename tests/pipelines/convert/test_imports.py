@@ -189,4 +189,4 @@ def test_imports_real_repositories_put_nearly_all_imports_first(real_data):
         by_path += sum(j > i for i, mine in enumerate(imports) for j in mine)
     assert edges > 1500
     assert after * 50 < edges  # in circles
-    assert by_path * 3 > edges
+    assert by_path * 4 > edges
