@@ -28,7 +28,7 @@ import numpy as np
 from ..documents.errors import DamagedError, FormatError, StopError, UsageError
 from .plan import Plan, Slot
 from .remote import is_address
-from .sequence import IGNORE, Arrays, Part, lay
+from .sequence import IGNORE, Arrays, Pool
 from .shards import TokenShard
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ PROVENANCE: Final = (
     "real_tokens",
     "sequence_length",  # tokens of a sequence; a sample holds S / sequence_length of them
 )  # columns of Sample["provenance"]; ordinals into the plan's lists
-NOTHING: Final = (-1, -1, -1, -1, -1, -1, 0, 0, 0)  # of a sample that is all padding
+NOTHING: Final = [-1, -1, -1, -1, -1, -1, 0, 0, 0]  # of a sample that is all padding
 
 REMOVED: Final = "removed.json"  # beside a plan: documents taken out of it (`mixing.removal`)
 REMOVED_FORMAT: Final = 1
@@ -116,6 +116,7 @@ class TokenFeed:
         self._masks = len(self.plan.masks) > 0
         self._turns = bool(self.plan.turns)
         self._shards: dict[int, TokenShard] = {}
+        self._pool = Pool()
         self._lock = Lock()
         if verify == "all":
             for number in range(len(self.plan.shards)):
@@ -137,13 +138,16 @@ class TokenFeed:
     def __getitem__(self, position: int) -> Sample:
         """Sample at `position`; IndexError outside, DamagedError for corrupt tokens."""
         sequences = self.plan.locate(int(position))
-        arrays = Arrays(1, self.plan.stages[sequences[0].stage].sequence_length)
-        edges, provenance = self._fill(sequences, arrays, 0)
+        arrays = Arrays(
+            1, self.plan.stages[sequences[0].stage].sequence_length, self.pad_id, self._pool
+        )
+        provenance = self._fill(sequences, arrays)
+        arrays.finish()
         return Sample(
             input_ids=arrays.ids[0],
             labels=arrays.labels[0],
             position_ids=arrays.places[0],
-            cu_seqlens=np.array([0, *edges], dtype=np.int32),
+            cu_seqlens=np.array(arrays.edges, dtype=np.int32),
             loss_mask=arrays.labels[0] != IGNORE,
             provenance=np.array(provenance, dtype=np.int64),
         )
@@ -158,73 +162,57 @@ class TokenFeed:
         if rows is None:
             rows = self.plan.rows_at(np.array(real, dtype=np.int64))
         length = self.plan.stages[self.plan.stage_at(limit - 1)].sequence_length
-        arrays = Arrays(len(positions), length)
-        provenance = np.tile(np.array(NOTHING, dtype=np.int64), (len(positions), 1))
-        edges = [0]
-        sequences = [Slot(*row) for row in rows.tolist()]
-        for i, found in enumerate(groupby(sequences, key=itemgetter(0))):
-            ends, provenance[i] = self._fill(list(found[1]), arrays, i)
-            edges += [i * length + end for end in ends]
-        for i in range(len(real), len(positions)):
-            lay((), arrays.of(i, 0, length), self.pad_id, inside=False)
-            edges.append((i + 1) * length)
+        arrays = Arrays(len(positions), length, self.pad_id, self._pool)
+        sequences = map(Slot._make, rows.tolist())
+        provenance = [
+            self._fill(list(found), arrays) for _, found in groupby(sequences, key=itemgetter(0))
+        ]
+        for _ in range(len(real), len(positions)):
+            arrays.open(inside=False)
+            arrays.close(length)
+            provenance.append(NOTHING)
+        arrays.finish()
         return {
             "input_ids": arrays.ids,
             "labels": arrays.labels,
             "position_ids": arrays.places,
             "loss_mask": arrays.labels != IGNORE,
-            "provenance": provenance,
-            "cu_seqlens": np.array(edges, dtype=np.int32),
+            "provenance": np.array(provenance, dtype=np.int64),
+            "cu_seqlens": np.array(arrays.edges, dtype=np.int32),
         }
 
-    def _fill(self, sequences: list[Slot], arrays: Arrays, row: int) -> tuple[list[int], list[int]]:
-        """Write the sequences of a position; the ends of its segments, and its provenance."""
+    def _fill(self, sequences: list[Slot], arrays: Arrays) -> list[int]:
+        """Write the sequences of a position; its provenance."""
         plan, first = self.plan, sequences[0]
         stage = plan.stages[first.stage]
         size = plan.lanes[first.lane].sequence_length
-        inside = stage.mask == "document"
-        edges: list[int] = []
-        pieces = real = 0
+        shards, verify = self._shards, self.verify != "off"
+        count = real = 0
         try:
-            for n, slot in enumerate(sequences):
-                parts = self._parts(slot)
-                view = arrays.of(row, n * size, (n + 1) * size)
-                edges += [n * size + end for end in lay(parts, view, self.pad_id, inside=inside)]
-                pieces += len(parts)
-                real += sum(part.length for part in parts if part.tokens is not None)
+            for slot in sequences:
+                pieces = plan.window_pieces(slot.lane, slot.window)
+                documents = plan.documents[pieces[:, 0]].tolist()
+                arrays.open(inside=stage.mask == "document")
+                for (row, start, length), place in zip(pieces.tolist(), documents, strict=True):
+                    if self._masks and plan.masked(row, first.position):
+                        arrays.blank(length)
+                        continue
+                    number, document, tokens = place
+                    shard = shards.get(number) or self._shard(number)
+                    stop = start + length
+                    upto = stop if stop == tokens else stop + 1  # the last one's label as well
+                    found = shard.part(document, tokens, start, upto, verify=verify)
+                    following = IGNORE if stop == tokens else found.item(length)
+                    target = not (self._removed and self._gone(place))
+                    spans = plan.turns.unlearnt(row, start, upto) if self._turns else ()
+                    arrays.text(found[:length], following, target=target, unlearnt=spans)
+                    real += length
+                arrays.close(size)
+                count += len(documents)
         except DamagedError as error:
             where = f"position {first.position} (stage {stage.name!r}, plan {plan.id})"
             raise DamagedError(f"{where}: {error}") from error
-        return edges, [*first, pieces, real, size]
-
-    def _parts(self, slot: Slot) -> list[Part]:
-        """The pieces of a sequence, read."""
-        plan = self.plan
-        pieces = plan.window_pieces(slot.lane, slot.window)
-        documents = plan.documents[pieces[:, 0]].tolist()
-        parts = []
-        for (row, start, length), document in zip(pieces.tolist(), documents, strict=True):
-            if self._masks and plan.masked(row, slot.position):
-                parts.append(Part(length, None, target=False))
-                continue
-            target = not (self._removed and self._gone(document))
-            tokens = self._read(document, start, length)
-            spans = plan.turns.unlearnt(row, start, start + len(tokens)) if self._turns else ()
-            parts.append(Part(length, tokens, target, spans))
-        return parts
-
-    def _read(self, place: list[int], start: int, length: int) -> np.ndarray:
-        """Tokens start..start+length of a document, and the next one if it has one."""
-        number, document, tokens = place
-        shard = self._shards.get(number) or self._shard(number)
-        begin, end = shard.span(document) if document < shard.documents else (0, 0)
-        if end - begin != tokens:
-            raise DamagedError(
-                f"{shard.paths.ends}: document {document} has {end - begin} tokens, the plan says "
-                f"{tokens}; tokenise the shard again, or compile the plan again"
-            )
-        stop = begin + min(start + length + 1, tokens)
-        return shard.tokens(begin + start, stop, verify=self.verify != "off")
+        return [*first, count, real, size]
 
     def _gone(self, place: list[int]) -> bool:
         """Whether a document was taken out of the plan: its tokens are no targets."""

@@ -27,7 +27,7 @@ from .plan import Plan, same_order_or_stop, state_digest
 from .schedule import Micro, Schedule
 
 STATE_FORMAT: Final = 1
-AHEAD: Final = 256  # positions whose places in the plan are looked up at a time
+AHEAD: Final = 1024  # positions whose places in the plan are looked up at a time
 THREADS: Final = 8  # that read ahead: a store answers many requests at once
 
 
@@ -112,10 +112,10 @@ class FeedLoader:
             positions = [[p for p in micro.wanted if p < micro.limit] for micro in chunk]
             flat = np.array([p for mine in positions for p in mine], dtype=np.int64)
             rows = self.feed.plan.rows_at(flat)
-            for micro, mine in zip(chunk, positions, strict=True):
-                low, high = (mine[0], mine[-1]) if mine else (-1, -2)
-                ends = np.searchsorted(rows[:, 0], [low, high + 1])
-                yield micro, rows[ends[0] : ends[1]]
+            counts = np.cumsum([0] + [len(mine) for mine in positions])
+            first = np.append(np.searchsorted(rows[:, 0], flat), len(rows))  # of each position
+            for micro, (low, high) in zip(chunk, pairwise(first[counts].tolist()), strict=True):
+                yield micro, rows[low:high]
             some = max(1, AHEAD // self.micro_batch)
 
     def schedule(self) -> Schedule:

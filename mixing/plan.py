@@ -128,6 +128,11 @@ class Plan:
         self.masks = self._array("masks") if "masks" in content["arrays"] else none
         self.turns = Turns({n: self._array(n) for n in content["arrays"] if n.startswith("turns.")})
         self._slice_of = [self.slices.index(lane.slice) for lane in self.lanes]
+        each = [[self.per_position(k, n) for n in s.lanes] for k, s in enumerate(self.stages)]
+        self._of_stage = [
+            np.array([stage.lanes, stage.before, per], dtype=np.int64)
+            for stage, per in zip(self.stages, each, strict=True)
+        ]
         self._epoch = np.array([lane.windows for lane in self.lanes], dtype=np.int64)
 
     @staticmethod
@@ -241,10 +246,10 @@ class Plan:
             j = self.block_order(k, block).forward(places)
             ends = np.cumsum(counts)
             i = np.searchsorted(ends, j, side="right")
-            each = np.array([self.per_position(k, lane) for lane in stage.lanes])[i]
+            lanes, before, each = self._of_stage[k][:, i]
             slots[here, 1] = k
-            slots[here, 2] = np.array(stage.lanes)[i]
-            slots[here, 3] = np.array(stage.before)[i] + (edge[i] + j - (ends - counts)[i]) * each
+            slots[here, 2] = lanes
+            slots[here, 3] = before + (edge[i] + j - (ends - counts)[i]) * each
             slots[here, 4] = each
         each = slots[:, 4]
         of = np.repeat(np.arange(len(slots)), each)

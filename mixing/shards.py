@@ -70,7 +70,7 @@ class TokenShard:
     token_count: int
     ends: np.ndarray  # uint64[documents]
     _data: np.ndarray = field(repr=False)  # dtype[tokens], mapped
-    _checked: np.ndarray = field(repr=False)  # bool[extents]
+    _checked: bytearray = field(repr=False)  # by extent
     _fetch: Fetch | None = field(repr=False, default=None)
 
     @classmethod
@@ -108,7 +108,7 @@ class TokenShard:
             token_count=index["tokens"],
             ends=ends,
             _data=data,
-            _checked=np.zeros(len(index["crc32"]), np.bool_),
+            _checked=bytearray(len(index["crc32"])),
             _fetch=fetch,
         )
 
@@ -136,7 +136,26 @@ class TokenShard:
         """Token positions [start, end) of a document, control tokens included."""
         if not 0 <= document < self.documents:
             raise IndexError(f"document {document} of {self.documents} in {self.paths.bin}")
-        return int(self.ends[document - 1]) if document else 0, int(self.ends[document])
+        return self.ends.item(document - 1) if document else 0, self.ends.item(document)
+
+    def part(
+        self, document: int, tokens: int, start: int, end: int, *, verify: bool = True
+    ) -> np.ndarray:
+        """Tokens [start, end) of a document that should have `tokens` of them, as `tokens` does."""
+        ends = self.ends
+        begin = ends.item(document - 1) if document else 0
+        if document >= self.documents or ends.item(document) - begin != tokens:
+            low, high = self.span(document) if document < self.documents else (0, 0)
+            raise DamagedError(
+                f"{self.paths.ends}: document {document} has {high - low} tokens, the plan says "
+                f"{tokens}; tokenise the shard again, or compile the plan again"
+            )
+        low, high = begin + start, begin + end
+        width = self.dtype.itemsize
+        first = low * width // EXTENT
+        if verify and not (high * width <= (first + 1) * EXTENT and self._checked[first]):
+            return self.tokens(low, high)
+        return self._data[low:high]
 
     def tokens(self, start: int, end: int, *, verify: bool = True) -> np.ndarray:
         """Return the tokens of [start, end), a read-only view of the map.

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from ...documents.errors import UsageError
@@ -81,16 +83,25 @@ class FeedDataLoader:
         return self.loader.position
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        batches = DataLoader(
+        for batch in self._batches():
+            self.loader.hand_out(batch)
+            yield batch
+
+    def _batches(self) -> Iterator[dict[str, Any]]:
+        if not (self.workers or self.pin_memory):  # a DataLoader would only cost time
+            for batch in self.loader.batches(self.loader.schedule().every(0, 1)):
+                yield {
+                    name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+                    for name, value in batch.items()
+                }
+            return
+        yield from DataLoader(
             FeedDataset(self.loader),
             batch_size=None,
             num_workers=self.workers,
             prefetch_factor=self.prefetch if self.workers else None,
             pin_memory=self.pin_memory,
         )
-        for batch in batches:
-            self.loader.hand_out(batch)
-            yield batch
 
     def state_dict(self) -> dict[str, Any]:
         """`{format, plan, position, digest}`."""
