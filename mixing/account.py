@@ -186,7 +186,7 @@ def _stage_rows(
         }
         for c in np.flatnonzero(have).tolist():
             row = {name: int(values[c]) for name, values in columns.items()}
-            if stage.mask != "document" and (len(plan.masks) or plan.turns):
+            if stage.mask != "document" and len(plan.masks):
                 row["loss_tokens"] = None  # type: ignore[assignment]
             head = {"stage": stage.name, "slice": plan.lanes[lane].slice}
             mean = row["real_tokens"] / row["held_tokens"]
@@ -222,15 +222,27 @@ def _targets(plan: Plan, usage: Usage, k: int, lane: int) -> np.ndarray:
     """Targets in each segment of a lane: int64[k].
 
     Inside documents every token has the next as its label, the last of the document none. Where
-    text runs on (`mask: none`) that one has the next document's first, but at the window's end:
-    whether it is a target depends on what is masked, or no target, there, and is not known here.
+    text runs on (`mask: none`) that one has the next document's first, but at the window's end, and
+    unless that first is no target. Whether a plan masks that document is not known here.
     """
     mine = usage.segments[lane]
-    closes = usage.closes[mine]
-    none = closes
+    closes, none = usage.closes[mine], usage.closes[mine]
+    spans = plan.turns.spans(usage.base)
     if plan.stages[k].mask != "document":
-        none = none & usage.tails(lane, plan.windows[lane], plan.pieces[lane])
-    return usage.lengths[mine] - none - usage.inside(lane, plan.turns.spans(usage.base), 1, closes)
+        pieces = np.asarray(plan.pieces[lane]).astype(np.int64)
+        mute = np.zeros(len(pieces), dtype=bool)
+        mute[:-1] = _within(spans, usage.base[pieces[1:, 0]] + pieces[1:, 1])
+        mute[np.asarray(plan.windows[lane][1:]).astype(np.int64) - 1] = True
+        none = none & usage.tails(lane, pieces[mute])
+    return usage.lengths[mine] - none - usage.inside(lane, spans, 1, closes)
+
+
+def _within(spans: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Which places lie in ascending stretches int64[n, 2]: bool[k]."""
+    if not len(spans):
+        return np.zeros(len(places), dtype=bool)
+    at = np.searchsorted(spans[:, 0], places, side="right") - 1
+    return (at >= 0) & (places < spans[at, 1])
 
 
 def _check_lane(plan: Plan, usage: Usage, lane: int) -> None:

@@ -81,10 +81,9 @@ class Usage:
         begin = self._starts[mine] + shift
         return up_to(begin + self.lengths[mine] - short) - up_to(begin)
 
-    def tails(self, lane: int, offsets: np.ndarray, pieces: np.ndarray) -> np.ndarray:
-        """Which of the lane's segments end a window's last piece: bool[k]."""
-        last = np.asarray(pieces)[np.asarray(offsets[1:]).astype(np.int64) - 1].astype(np.int64)
-        ends = self.base[last[:, 0]] + last[:, 1] + last[:, 2] - 1
+    def tails(self, lane: int, pieces: np.ndarray) -> np.ndarray:
+        """Which of the lane's segments end one of its `pieces` (int64[p, 3]): bool[k]."""
+        ends = self.base[pieces[:, 0]] + pieces[:, 1] + pieces[:, 2] - 1
         found = np.zeros(len(self._starts), dtype=bool)
         found[np.searchsorted(self._starts, ends, side="right") - 1] = True
         return found[self.segments[lane]]
