@@ -128,12 +128,12 @@ def addresses(hosts: int = 1_000_000, rows: int = 200_000) -> None:
 def recall() -> None:
     """Each item in a real page, in each of `FORMS`; `named`: whole, and the evidence names it."""
     stage = Decontaminate(files=DATA / "g-benchmarks")
-    limits = (stage.ngram, stage.min_words, stage.full_to)
+    limits = (stage.ngram, stage.min_words, stage.full_to, stage.long_from)
     index = load_index(stage.files, (), limits, f"{stage.name}.files")
     pages = [t for t in texts(DATA / SETS["web pages"]) if 3_000 < len(t) < 30_000]
     draw = random.Random(1)
     names = (*(form.__name__ for form in FORMS), "named")
-    print(f"{'words':>9} {'items':>6}", *(f"{name:>9}" for name in names))
+    print(f"{'words':>9} {'items':>6}", *(f"{name:>10}" for name in names))
     for low, high in LENGTHS:
         which = np.flatnonzero((index.words >= low) & (index.words <= high)).tolist()
         which = draw.sample(which, min(EACH, len(which)))
@@ -153,7 +153,7 @@ def recall() -> None:
                     found = [(i["file"], i["item"]) for i in json.loads(notes[row])["items"]]
                     told["named"] += (item.file, item.name) in found
         shares = (told[name] / max(1, len(which)) for name in names)
-        print(f"{low:>4}-{high:<4} {len(which):6}", *(f"{share:9.1%}" for share in shares))
+        print(f"{low:>4}-{high:<4} {len(which):6}", *(f"{share:10.1%}" for share in shares))
 
 
 def whole(text: str) -> str:
@@ -186,7 +186,32 @@ def wide(text: str) -> str:
     return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
 
 
-FORMS = (whole, capitals, joined, changed, hyphens, wide)
+def one(text: str) -> str:
+    """One word between the first and the last is another."""
+    words = text.split()
+    if len(words) > 2:
+        words[random.Random(text).randrange(1, len(words) - 1)] = "other"
+    return " ".join(words)
+
+
+def broken(text: str) -> str:
+    """Every tenth word, from the sixth on, is broken at a line's end."""
+    words = text.split()
+    for at in range(5, len(words), 10):
+        if len(words[at]) > 3:
+            words[at] = f"{words[at][:2]}-\n{words[at][2:]}"
+    return " ".join(words)
+
+
+def references(text: str) -> str:
+    """In quotes; what is no letter of ASCII, digit or space is a character reference."""
+    plain = "".join(
+        c if c.isascii() and (c.isalnum() or c.isspace()) else f"&#{ord(c)};" for c in text
+    )
+    return f"&ldquo;{plain.replace('&#38;', '&amp;').replace('&#39;', '&apos;')}&rdquo;"
+
+
+FORMS = (whole, capitals, joined, one, changed, broken, hyphens, wide, references)
 
 
 def flags() -> None:

@@ -58,6 +58,7 @@ class Index:
     of: np.ndarray  # int32: items with the gram
     local: np.ndarray  # int32: its number in the item
     spelled: list[np.ndarray | None]  # hashes of its tokens, where it must be there word for word
+    short: tuple[np.ndarray, ...]  # of `_kernels_items.near`; no tokens for items that are long
     judged: tuple[np.ndarray, ...]  # bases, weights, own, total_weight, total_own
     notes: tuple[str, ...]
 
@@ -110,13 +111,14 @@ def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item
 def load_index(
     files: tuple[Path, ...],
     fields: tuple[str, ...],
-    limits: tuple[int, int, int],
+    limits: tuple[int, int, int, int],
     where: str,
 ) -> Index:
     """Read once as long as the contents of the files stay.
 
-    `limits`: tokens of a gram, least words of an item, and up to how many words an item must be
-    there word for word. So must one of which fewer than the least words are not common to many.
+    `limits`: tokens of a gram, least words of an item, up to how many words an item must be there
+    word for word, and from how many on it is long. Word for word so must one of which fewer than
+    the least words are not common to many.
     """
     every = tuple(f for path in files for f in _below(path, where))
     return _load(every, fields, limits, where, tuple(path_digest(f) for f in every))
@@ -137,11 +139,11 @@ def _below(path: Path, where: str) -> list[Path]:
 def _load(
     files: tuple[Path, ...],
     fields: tuple[str, ...],
-    limits: tuple[int, int, int],
+    limits: tuple[int, int, int, int],
     where: str,
     _digests: tuple[str, ...],
 ) -> Index:
-    n, min_words, _ = limits
+    n, min_words, *_ = limits
     items = [item for path in files for item in read_items(path, fields, where)]
     hashes, free, ends = _tokens([item.text for item in items])
     words = _words(free, ends)
@@ -215,11 +217,11 @@ def _build(
     free: np.ndarray,
     ends: np.ndarray,
     keep: np.ndarray,
-    limits: tuple[int, int, int],
+    limits: tuple[int, int, int, int],
     short: int,
 ) -> Index:
     """The index over the items `keep`; see the module."""
-    n, min_words, full_to = limits
+    n, min_words, full_to, long_from = limits
     all_grams = np.empty(len(hashes), np.uint64)
     kernels.grams(hashes, ends, n, all_grams)
     lists = [all_grams[ends[at] : ends[at + 1]] for at in keep]
@@ -232,6 +234,7 @@ def _build(
     weights = np.array(weight_of, np.int64)  # 64 log2((items + 1) / df), in whole numbers
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     spelled: list[np.ndarray | None] = []
+    near: list[np.ndarray] = []
     chosen, lengths, sizes = [], [], []
     common = 0
     for at, listed in zip(keep.tolist(), lists, strict=True):
@@ -250,19 +253,23 @@ def _build(
         chosen.append(at)
         sizes.append(int(inside.sum()))
         lengths.append(_length(alone[inside]))
-        whole = lengths[-1] <= full_to or _length(alone[telling]) < min_words
-        whole &= bool(inside[inside.argmax() :][: sizes[-1]].all())  # no passage in its middle
-        spelled.append(hashes[ends[at] : ends[at + 1]][inside] if whole else None)
+        common_form = _length(alone[telling]) < min_words
+        whole = lengths[-1] <= full_to or common_form
+        mine = hashes[ends[at] : ends[at + 1]][inside]
+        joined = bool(inside[inside.argmax() :][: sizes[-1]].all())  # no passage in its middle
+        spelled.append(mine if whole and joined else None)
+        loose = joined and lengths[-1] < long_from and not common_form
+        near.append(mine if loose else mine[:0])
     bases = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(number) for number, _, _ in found], out=bases[1:])
     none = np.zeros(0, np.int64)
     flat = np.concatenate([none, *(number for number, _, _ in found)])
     heavy = np.concatenate([none, *(weight for _, weight, _ in found)])
-    mine = np.concatenate([none, *(own for _, _, own in found)]).astype(np.int64)
+    owned = np.concatenate([none, *(own for _, _, own in found)]).astype(np.int64)
     of = np.repeat(np.arange(len(found)), np.diff(bases))
     order = np.argsort(flat, kind="stable")
     starts = np.searchsorted(flat[order], np.arange(len(known) + 1)).astype(np.int64)
-    totals = [np.array([v[a:b].sum() for a, b in _pairs(bases)], np.int64) for v in (heavy, mine)]
+    totals = [np.array([v[a:b].sum() for a, b in _pairs(bases)], np.int64) for v in (heavy, owned)]
     notes = [f"{len(found):,} of {len(items):,} items are looked for"]
     if short:
         notes.append(f"{short:,} are shorter than {min_words} words, or than {n} tokens")
@@ -280,9 +287,31 @@ def _build(
         of=of[order].astype(np.int32),
         local=(order - bases[of[order]]).astype(np.int32),
         spelled=spelled,
-        judged=(bases, heavy, mine, *totals),
+        short=_frames(near),
+        judged=(bases, heavy, owned, *totals),
         notes=("; ".join(notes),),
     )
+
+
+def _frames(short: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tokens of all short items, their bounds, and which may be another word, bool.
+
+    Not where two items are one but for that word: what is left is a form of question then.
+    """
+    bounds = np.zeros(len(short) + 1, np.int64)
+    np.cumsum([len(tokens) for tokens in short], out=bounds[1:])
+    seen: dict[tuple[int, bytes], int] = {}
+    keys = []
+    for tokens in short:
+        own = tokens.copy()
+        for at in range(len(own)):
+            own[at] = 0
+            key = at, own.tobytes()
+            seen[key] = seen.get(key, 0) + 1
+            keys.append(key)
+            own[at] = tokens[at]
+    flat = np.concatenate([np.zeros(0, np.uint64), *short])
+    return flat, bounds, np.array([seen[key] == 1 for key in keys], np.bool_)
 
 
 def _pairs(bases: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -2,23 +2,28 @@
 """Kernels that find stretches of evaluation items in texts; `decontaminate.py` states the rules.
 
 A token is a run of letters, digits and marks, ASCII in lower case; in scripts without spaces each
-character is one. Soft hyphens, and apostrophes inside a word, are passed over, and full-width ASCII
-is ASCII. A gram is `n` tokens in a row, as a polynomial of their hashes modulo 2^64 that
-rolls on from token to token, so that a text is read once whatever `n` is. Grams are first asked of
-a bitmap: most are in no item, and it stays in the cache where the table does not.
+character is one. Soft hyphens, apostrophes inside a word, and hyphens at the end of a line where
+the next begins with a small letter are passed over, full-width ASCII is ASCII, and `&eacute;`,
+`&#233;` and `&#xe9;` are what they stand for (the names of HTML 4, `&apos;`, and the numbers that
+mean Windows' marks). A gram is `n` tokens in a row, as a polynomial of their hashes modulo 2^64
+that rolls on from token to token, so that a text is read once whatever `n` is. Grams are first
+asked of a bitmap: most are in no item, and it stays in the cache where the table does not.
 """
 
 from __future__ import annotations
 
+from html.entities import name2codepoint
+
 import numpy as np
 from numba import njit
 
-SPACE_FREE, WORDLIKE = (
-    9,
-    5,
-)  # classes of `_characters`: UNSPACED; MARK, NUMBER, LETTER, LATIN above 4
+SPACE_FREE, WORDLIKE = 9, 5  # of `_characters`: UNSPACED; MARK, NUMBER, LETTER, LATIN above 4
 SOFT_HYPHEN, FULL_WIDTH = 0xAD, 0xFEE0  # the latter less than the ASCII character it is of
 BASE = np.uint64(0x9E3779B97F4A7C15)
+_NAMED = sorted((int.from_bytes(n.encode()), c) for n, c in {**name2codepoint, "apos": 39}.items())
+NAMES = np.array([name for name, _ in _NAMED], np.uint64)  # eight letters at most
+NAMED = np.array([code for _, code in _NAMED], np.int64)
+WINDOWS = np.array([*map(ord, bytes(range(128, 160)).decode("cp1252", "replace"))], np.int64)
 AGAIN = 64  # tokens within which a gram that comes again is not told again
 
 
@@ -57,12 +62,81 @@ def _mix(h):
 
 
 @njit(cache=True, nogil=True)
+def _entity(data, i, end):
+    """Code point and size of the character reference at `i`, an `&`; size 0: there is none."""
+    p = i + 1
+    if p >= end or data[p] != 0x23:
+        name = np.uint64(0)
+        while p < end and p - i <= 8 and (0x30 <= data[p] <= 0x39 or 0x61 <= data[p] | 32 <= 0x7A):
+            name = name << np.uint64(8) | np.uint64(data[p])
+            p += 1
+        at = np.searchsorted(NAMES, name)
+        good = p < end and data[p] == 0x3B and at < len(NAMES) and NAMES[at] == name
+        return (NAMED[at], p + 1 - i) if good else (0, 0)
+    p += 1
+    hexes = p < end and data[p] | 32 == 0x78
+    p += hexes
+    start = p
+    code = np.int64(0)
+    while p < end and p - start < 7:
+        b = np.int64(data[p])
+        if 0x30 <= b <= 0x39:
+            digit = b - 0x30
+        elif hexes and 0x61 <= b | 32 <= 0x66:
+            digit = (b | 32) - 0x57
+        else:
+            break
+        code = code * (16 if hexes else 10) + digit
+        p += 1
+    if p == start or p >= end or data[p] != 0x3B or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        return 0, 0
+    return (WINDOWS[code - 128] if 128 <= code < 160 else code), p + 1 - i
+
+
+@njit(cache=True, nogil=True)
+def _char(data, i, end):
+    """As `_decode`, and a character reference is what it stands for."""
+    if data[i] == 0x26:
+        cp, size = _entity(data, i, end)
+        if size > 0:
+            return np.int64(cp), size
+    return _decode(data, i, end)
+
+
+@njit(cache=True, nogil=True)
 def _goes_on(data, i, end, table):
     """Whether a word that an apostrophe before `i` stands in goes on there."""
     if i >= end:
         return False
-    cp, _ = _decode(data, i, end)
+    cp, _ = _char(data, i, end)
     return table[cp] >= WORDLIKE and table[cp] != SPACE_FREE
+
+
+@njit(cache=True, nogil=True)
+def _broken(data, i, end, table):
+    """Where a word goes on whose hyphen ends at `i`, the end of a line; -1 where it does not."""
+    p = i + 1 if i < end and data[i] == 0x0D else i
+    if p >= end or data[p] != 0x0A:
+        return -1
+    p += 1
+    while p < end and p - i < 10 and (data[p] == 0x20 or data[p] == 0x09):
+        p += 1
+    if p >= end or data[p] < 0x61 or 0x7A < data[p] < 0x80:
+        return -1  # no letter, or a capital: a list
+    return p if data[p] < 0x80 or _goes_on(data, p, end, table) else -1
+
+
+@njit(cache=True, nogil=True)
+def _hashed(h, cp):
+    """The hash `h` of a token with the bytes of `cp` after it; ASCII in lower case."""
+    if cp < 0x80:
+        return (h ^ np.uint64(cp + 32 if 0x41 <= cp <= 0x5A else cp)) * np.uint64(0x100000001B3)
+    more = 1 if cp < 0x800 else 2 if cp < 0x10000 else 3
+    lead = (0xC0, 0xE0, 0xF0)[more - 1] | cp >> 6 * more
+    h = (h ^ np.uint64(lead)) * np.uint64(0x100000001B3)
+    for t in range(more - 1, -1, -1):
+        h = (h ^ np.uint64(0x80 | (cp >> 6 * t) & 0x3F)) * np.uint64(0x100000001B3)
+    return h
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -70,11 +144,11 @@ def _token(data, i, end, table):
     """The next token from `i` on: start, end, hash, and whether its script has no spaces."""
     kind = 0
     while i < end:
-        if data[i] < 0x80:
+        if data[i] < 0x80 and data[i] != 0x26:
             kind = table[data[i]]
             size = 1
         else:
-            cp, size = _decode(data, i, end)
+            cp, size = _char(data, i, end)
             kind = table[cp]
         if kind >= WORDLIKE:
             break
@@ -83,25 +157,31 @@ def _token(data, i, end, table):
     free = kind == SPACE_FREE
     h = np.uint64(0xCBF29CE484222325)
     while i < end:
-        if data[i] < 0x80:  # most bytes: nothing is decoded
+        if data[i] < 0x80 and data[i] != 0x26:  # most bytes: nothing is decoded
             kind = table[data[i]]
             if data[i] == 0x27 and i > start and not free and _goes_on(data, i + 1, end, table):
                 i += 1
                 continue
             if kind < WORDLIKE or (free and i > start):
-                break
+                at = _broken(data, i + 1, end, table) if data[i] == 0x2D and not free else -1
+                if at < 0 or i == start:
+                    break
+                i = at
+                continue
             b = np.uint64(data[i])
             if np.uint64(0x41) <= b <= np.uint64(0x5A):
                 b += np.uint64(32)
             h = (h ^ b) * np.uint64(0x100000001B3)
             i += 1
             continue
-        cp, size = _decode(data, i, end)
+        cp, size = _char(data, i, end)
         kind = table[cp]
-        if cp == SOFT_HYPHEN and i > start:
-            i += size
-            continue
-        quote = cp in (0x2019, 0xFF07) and i > start and not free
+        if cp in (SOFT_HYPHEN, 0x2010) and i > start:
+            at = _broken(data, i + size, end, table) if not free else -1
+            if at >= 0 or cp == SOFT_HYPHEN:
+                i = at if at >= 0 else i + size
+                continue
+        quote = cp in (0x27, 0x2019, 0xFF07) and i > start and not free
         if quote and _goes_on(data, i + size, end, table):
             i += size
             continue
@@ -109,15 +189,13 @@ def _token(data, i, end, table):
             break
         if i > start and kind != WORDLIKE and (free or kind == SPACE_FREE):
             break
-        if FULL_WIDTH < cp <= FULL_WIDTH + 0x7E:  # as the ASCII character, in lower case
-            b = np.uint64(cp - FULL_WIDTH)
-            if np.uint64(0x41) <= b <= np.uint64(0x5A):
-                b += np.uint64(32)
-            h = (h ^ b) * np.uint64(0x100000001B3)
-            i += size
-            continue
-        for t in range(i, i + size):
-            h = (h ^ np.uint64(data[t])) * np.uint64(0x100000001B3)
+        if FULL_WIDTH < cp <= FULL_WIDTH + 0x7E:  # as the ASCII character
+            h = _hashed(h, cp - FULL_WIDTH)
+        elif data[i] == 0x26:
+            h = _hashed(h, cp)
+        else:
+            for t in range(i, i + size):
+                h = (h ^ np.uint64(data[t])) * np.uint64(0x100000001B3)
         i += size
     return start, i, _mix(h), free
 
@@ -336,3 +414,68 @@ def stretches(groups, hits, items, counts, where, out):
             counts[at] += 1
             where[at] = places[right]
     return told
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _same(hashes, at, wanted, first, last):
+    """Whether the tokens from `at` on are the `wanted` from `first` to `last`."""
+    good = 0 <= at <= len(hashes) - (last - first)
+    t = 0
+    while good and t < last - first:
+        good = hashes[at + t] == wanted[first + t]
+        t += 1
+    return good
+
+
+@njit(cache=True, nogil=True)
+def _but_one(hashes, s, e, lo, hi, wanted, base, end, open_):
+    """First and last token of the item from `base` to `end` but for one word, or -1, -1.
+
+    From `lo` to `hi` it stands in the text, from `s` to `e`. Its next word may be another, or two,
+    or none, where that is `open_`; or a word more may stand before it.
+    """
+    if lo == base:
+        for gap in (1, 2, 0):
+            if hi + 1 < end and open_[hi] and _same(hashes, e + gap, wanted, hi + 1, end):
+                return s, e + gap + end - hi - 1
+        if _same(hashes, e + 1, wanted, hi, end):
+            return s, e + 1 + end - hi
+    elif hi == end:
+        for gap in (1, 2, 0):
+            at = s - gap - (lo - 1 - base)
+            if lo - 1 > base and open_[lo - 1] and _same(hashes, at, wanted, base, lo - 1):
+                return at, e
+        if _same(hashes, s - 1 - (lo - base), wanted, base, lo):
+            return s - 1 - (lo - base), e
+    return -1, -1
+
+
+@njit(cache=True, nogil=True)
+def near(hashes, groups, hits, items, n, out):
+    """For each group of hits (one row, one item) where the item stands but for one word.
+
+    `hashes` uint64: tokens of the row; `groups` int64[g, 2] bounds; `hits`: item int32, token
+    int64; `items`: their tokens uint64 (flat, by bounds), and which of these may be another word.
+    `out` int64[g, 2]: first and last token; -1 where it stands nowhere.
+    """
+    which, places = hits
+    wanted, bases, open_ = items
+    for g in range(len(groups)):
+        out[g] = -1
+        for hit in range(groups[g, 0], groups[g, 1]):
+            base, end = bases[which[hit]], bases[which[hit] + 1]
+            for q in range(base, end - n + 1):
+                if not _same(hashes, places[hit], wanted, q, q + n):
+                    continue
+                lo, s = q, places[hit]
+                while lo > base and s > 0 and hashes[s - 1] == wanted[lo - 1]:
+                    lo, s = lo - 1, s - 1
+                hi, e = q + n, places[hit] + n
+                while hi < end and e < len(hashes) and hashes[e] == wanted[hi]:
+                    hi, e = hi + 1, e + 1
+                s, e = _but_one(hashes, s, e, lo, hi, wanted, base, end, open_)
+                out[g, 0], out[g, 1] = s, e
+                if out[g, 0] >= 0:
+                    break
+            if out[g, 0] >= 0:
+                break

@@ -8,16 +8,20 @@ tokens. An item is found in a text when, within a stretch of twice its length, b
 
 `need` falls with the item's length: all of an item up to `full_to` words, `share` of it from
 `long_from` words on, linearly between. An item of up to `full_to` words must moreover be there word
-for word, and so must one that mostly consists of what many items hold. So an item of nine words is
-found, a long one also with changes, and an instruction or passage that items share flags none of
-them. IDF-weighted scores with a threshold by length are the idea of `decon` (Olmo 3, 2025); the two
-conditions and their exactness (whole numbers throughout) are ours. Case and marks do not count,
-nor do soft hyphens, apostrophes inside words and the width of letters.
+for word, and so must one that mostly consists of what many items hold. Or, of an item of fewer than
+`long_from` words, all must be there but for one word between its first and its last: another, two
+(`don t`), none, or one more. Not where items are told apart by that
+word (`Which of the following is an example of ...`), and where a gram that is left says something.
+So an item of nine words is found, a long one also with changes, and an instruction or passage that
+items share flags none of them. IDF-weighted scores with a threshold by length are the idea of
+`decon` (Olmo 3, 2025); the conditions and their exactness (whole numbers throughout) are ours. Case
+and marks do not count, nor do soft hyphens, apostrophes inside words, hyphens that break a word at
+a line's end, the width of letters, and whether they are character references (`&eacute;`).
 
 Every occurrence is cut, and then what the cuts join, until nothing is found.
 
-What it cannot see: paraphrase, translation, HTML entities, words broken at a line's end, items
-shorter than `min_words`, and short ones with a space for an apostrophe (`don t`: two other words).
+What it cannot see: paraphrase, translation, items shorter than `min_words`, two changes in an item
+of up to about 20 words, and in one of eight or nine a change in the middle, where no gram is left.
 """
 
 from __future__ import annotations
@@ -64,7 +68,7 @@ class Decontaminate:
     share: float = 0.4
 
     name: ClassVar[str] = "decontaminate"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 4
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -91,7 +95,7 @@ class Decontaminate:
 
     def _index(self) -> Index:
         where = f"{self.name}.files"
-        limits = (self.ngram, self.min_words, self.full_to)
+        limits = (self.ngram, self.min_words, self.full_to, self.long_from)
         return load_index(self.files, self.fields, limits, where)
 
     def load(self) -> tuple[str, ...]:
@@ -130,20 +134,22 @@ class Decontaminate:
     def _find(
         self, view: TextView, index: Index, again: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What `_find` says, less the items that had to be whole and are not.
+        """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 4].
 
         And where all occurrences are, int64[m, 3]: row, first and last byte; see `_passages`.
         """
         needed = self.needed(index.words)
-        rows, items, best, every = _find(view, index, self.ngram, needed, again)
-        spelled = _spelled_out(view, index, rows, items, best)
+        rows, items, places, groups, best, every = _find(view, index, self.ngram, needed, again)
+        whole = _spelled_out(view, index, rows, items, best)
+        almost = _but_one(view, index, self.ngram, (rows, items, places, groups), best)
         if self.policy != "cut":
             every = np.zeros((0, 3), np.int64)
-        good = best[:, 0] > 0
-        loose = np.array([index.spelled[i] is None for i in items.tolist()], bool)
-        every = every[loose[every[:, 0]]]
+        loose = np.array([index.spelled[i] is None for i in items[every[:, 0]].tolist()], bool)
+        every = every[loose]
         every[:, 0] = rows[every[:, 0]]
-        return rows[good], items[good], best[good], _passages(np.concatenate([every, *spelled]))
+        good = best[:, 0] > 0
+        cuts = _passages(np.concatenate([every, *whole, almost]))
+        return rows[good], items[good], best[good], cuts
 
     def _edits(self, view: TextView, index: Index, cuts: np.ndarray) -> Edits:
         """Cut what was found until nothing is, for what a cut joins may be an item again.
@@ -171,10 +177,11 @@ class Decontaminate:
 
 def _find(
     view: TextView, index: Index, n: int, needed: np.ndarray, again: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and items int64[k] that belong together, by row, and what `judge` said, int64[k, 4].
+) -> tuple[np.ndarray, ...]:
+    """Groups of hits of one row and one item: rows and items int64[k], by row.
 
-    And what `stretches` said: int64[m, 3], of which of the k, first and last byte.
+    Also the tokens of all hits int64, bounds int64[k + 1] into these, what `judge` said of each,
+    int64[k, 4], and what `stretches` said: int64[m, 3], of which of the k, first and last byte.
     """
     room = 1024 + int(view.offsets[-1] - view.offsets[0]) // 128
     grams = len(index.starts) - 1
@@ -213,7 +220,10 @@ def _find(
     bounds = np.column_stack([at, groups[1:][good]]).astype(np.int64)
     every = np.empty((len(hit), 3), np.int64)
     count = kernels.stretches(bounds, told, about, counts, where, every)
-    return rows[hit[at]], item[at].astype(np.int64), judged[good], every[:count]
+    every[:count, 0] = good[every[:count, 0]]
+    at = groups[:-1]
+    owner = rows[hit[at]], item[at].astype(np.int64)
+    return *owner, places[hit], groups.astype(np.int64), judged, every[:count]
 
 
 def _spelled_out(
@@ -226,28 +236,60 @@ def _spelled_out(
     """
     all_of_them = [np.zeros((0, 3), np.int64)]
     held = -1
-    for k, (row, item) in enumerate(zip(rows.tolist(), items.tolist(), strict=True)):
-        wanted = index.spelled[item]
+    for k in np.flatnonzero(best[:, 0] > 0).tolist():
+        row, wanted = int(rows[k]), index.spelled[items[k]]
         if wanted is None:
             continue
         if row != held:
             held = row
-            bounds = view.offsets[row : row + 2]
-            room = int(bounds[1] - bounds[0])
-            hashes, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
-            places, ends = np.empty((room, 2), np.int64), np.zeros(2, np.int64)
-            size = kernels.tokens(view.data, bounds, table(), hashes, free, ends, places)
-            hashes = hashes[:size]
+            hashes, places = _tokens_of(view, row)
         at = np.flatnonzero(hashes[: max(0, len(hashes) - len(wanted) + 1)] == wanted[0])
         for t in range(1, len(wanted)):
             at = at[hashes[at + t] == wanted[t]]
         if not len(at):
             best[k, 0] = 0
             continue
-        starts, stops = places[at, 0] - bounds[0], places[at + len(wanted) - 1, 1] - bounds[0]
+        starts, stops = places[at, 0], places[at + len(wanted) - 1, 1]
         best[k, 2:4] = starts[0], stops[0]
         all_of_them.append(np.column_stack([np.full(len(at), row), starts, stops]))
     return all_of_them
+
+
+def _but_one(
+    view: TextView, index: Index, n: int, found: tuple[np.ndarray, ...], best: np.ndarray
+) -> np.ndarray:
+    """Look for short items that nothing was found of, but for one word; int64[m, 3] as above.
+
+    Where one stands, `best` gets its share and its bytes. A text is read again only for these.
+    """
+    rows, items, places, groups = found
+    sizes = np.diff(index.short[1])[items]
+    asked = np.flatnonzero((best[:, 0] == 0) & (sizes > 0))
+    which = np.repeat(items, np.diff(groups))
+    spans = [np.zeros((0, 3), np.int64)]
+    edges = np.flatnonzero(np.diff(rows[asked], prepend=-1))
+    for mine in np.split(asked, edges[1:]) if len(asked) else ():
+        row = int(rows[mine[0]])
+        hashes, where = _tokens_of(view, row)
+        out = np.empty((len(mine), 2), np.int64)
+        bounds = np.column_stack([groups[mine], groups[mine + 1]])
+        kernels.near(hashes, bounds, (which, places), index.short, n, out)
+        there = out[:, 0] >= 0
+        held, (first, last) = mine[there], out[there].T
+        best[held, 0] = (sizes[held] - 1) * 1000 // sizes[held]
+        best[held, 2], best[held, 3] = where[first, 0], where[last - 1, 1]
+        spans.append(np.column_stack([rows[held], best[held, 2:4]]))
+    return np.concatenate(spans)
+
+
+def _tokens_of(view: TextView, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """Hashes of a row's tokens, and the first and last byte of each in the row, int64[n, 2]."""
+    bounds = view.offsets[row : row + 2]
+    room = int(bounds[1] - bounds[0])
+    hashes, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
+    places, ends = np.empty((room, 2), np.int64), np.zeros(2, np.int64)
+    size = kernels.tokens(view.data, bounds, table(), hashes, free, ends, places)
+    return hashes[:size], places[:size] - bounds[0]
 
 
 def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:

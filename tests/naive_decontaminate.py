@@ -3,29 +3,71 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from html.entities import name2codepoint
 
 CLASSES_ABOVE = 5  # mark, number, letter, latin, unspaced
 UNSPACED, MARK = 9, 5
 AGAIN, COMMON, SHARED, PASSAGE = 64, 10, 3, 20
 
 
+REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z0-9]{0,8}));")
+BREAK = re.compile(r"\r?\n[ \t]*(.)", re.DOTALL)
+
+
+def characters(text: str) -> list[tuple[str, int]]:
+    """Characters and their bytes; a reference is what it stands for."""
+    out, at = [], 0
+    while at < len(text):
+        char, size = text[at], len(text[at].encode())
+        if m := REFERENCE.match(text, at):
+            dec, hexes, name = m.groups()
+            code = int(dec) if dec else int(hexes, 16) if hexes else name2codepoint.get(name, -1)
+            code = 39 if name == "apos" else code
+            if 128 <= code < 160:
+                code = ord(bytes([code]).decode("cp1252", "replace"))
+            if 0 <= code <= 0x10FFFF and not 0xD800 <= code < 0xE000:
+                char, size = chr(code), len(m.group())
+        out.append((char, size))
+        at += size if size > 1 and char != text[at] else 1
+    return out
+
+
+def broken(chars: list[tuple[str, int]], place: int, table) -> int:
+    """How many characters after a hyphen at `place` a word goes on that a line's end broke; 0."""
+    raw = [c if size == len(c.encode()) else "&" for c, size in chars[place + 1 : place + 14]]
+    rest = "".join(raw)
+    m = BREAK.match(rest)
+    if not m or len(m.group()) - 1 > 10:
+        return 0
+    after = chars[place + len(m.group())][0] if m.group(1) == "&" else m.group(1)
+    kind = int(table[ord(after)])
+    small = "a" <= m.group(1) <= "z"
+    wide = ord(m.group(1)) > 0x7F and kind >= CLASSES_ABOVE and kind != UNSPACED
+    return len(m.group()) - 1 if small or wide else 0
+
+
 def tokens(text: str, table) -> list[tuple[str, int, int, bool]]:
     """(token, first and last byte, whether its script has no spaces)."""
     found: list[tuple[str, int, int, bool]] = []
-    at = 0
+    chars = characters(text)
+    at = place = 0
     open_ = False
-    for place, char in enumerate(text):
-        size = len(char.encode())
+    while place < len(chars):
+        char, size = chars[place]
         kind = int(table[ord(char)])
-        after = int(table[ord(text[place + 1])]) if place + 1 < len(text) else 0
+        after = int(table[ord(chars[place + 1][0])]) if place + 1 < len(chars) else 0
         inside = char in "'\u2019\uff07" and after >= CLASSES_ABOVE and after != UNSPACED
-        if open_ and (char == "\xad" or (inside and not found[-1][3])):
+        hyphen = char in "\xad\u2010" or (char == "-" and size == 1)
+        skip = broken(chars, place, table) if open_ and hyphen and not found[-1][3] else 0
+        if skip:
+            size = sum(n for _, n in chars[place : place + 1 + skip])
+            place += skip
+        if open_ and (skip or char == "\xad" or (inside and not found[-1][3])):
             token, start, _, free = found[-1]
             found[-1] = (token, start, at + size, free)
-            at += size
-            continue
-        if kind < CLASSES_ABOVE:
+        elif kind < CLASSES_ABOVE:
             open_ = False
         else:
             narrow = chr(ord(char) - 0xFEE0) if 0xFF00 < ord(char) < 0xFF5F else char
@@ -38,6 +80,7 @@ def tokens(text: str, table) -> list[tuple[str, int, int, bool]]:
                 found.append((low, at, at + size, kind == UNSPACED))
             open_ = True
         at += size
+        place += 1
     return found
 
 
@@ -50,10 +93,12 @@ def idf(items: int, df: int) -> int:
     return math.floor(64 * math.log2((items + 1) / df) + 1e-9)
 
 
-def index(texts: list[str], n: int, min_words: int, full_to: int, table):
-    """Items that are looked for: (place, words, tokens, those that must follow each other, grams).
+def index(texts: list[str], n: int, min_words: int, full_to: int, long_from: int, table):
+    """Items that are looked for: (place, words, tokens, those that must follow each other, those of
+    which one may be another, grams).
 
-    Grams with their weight and whether they are the item's own.
+    Grams with their weight and whether they are the item's own; tokens that may be another with
+    whether they may.
     """
     listed, seen = [], set()
     for place, text in enumerate(texts):
@@ -88,11 +133,46 @@ def index(texts: list[str], n: int, min_words: int, full_to: int, table):
         weights = {g: (idf(len(listed), df[g]), df[g] == least) for g in kept}
         words = words_of([toks[t] for t in inside])
         telling = sorted({t for at, g in asked if g in kept for t in range(at, at + n)})
-        whole = words <= full_to or words_of([toks[t] for t in telling]) < min_words
-        whole = whole and inside[-1] - inside[0] + 1 == len(inside)
-        spelled = [toks[t][0] for t in inside] if whole else None
-        out.append((place, words, len(inside), spelled, weights))
-    return out
+        joined = inside[-1] - inside[0] + 1 == len(inside)
+        common = words_of([toks[t] for t in telling]) < min_words
+        said = [toks[t][0] for t in inside]
+        spelled = said if joined and (common or words <= full_to) else None
+        short = said if joined and not common and words < long_from else []
+        out.append((place, words, len(inside), spelled, short, weights))
+    frames = Counter((tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _ in out for p in range(len(s)))
+    return [
+        (*one, [(w, frames[tuple(s[:p]), tuple(s[p + 1 :])] == 1) for p, w in enumerate(s)], grams_)
+        for *one, s, grams_ in out
+    ]
+
+
+def but_one(said: list[str], places: list[int], item: list[tuple[str, bool]], n: int):
+    """First and last token of the item but for one word around one of the places, or None."""
+    words = [w for w, _ in item]
+    size = len(words)
+    for place in places:
+        for q in range(size - n + 1):
+            if said[place : place + n] != words[q : q + n]:
+                continue
+            lo, hi = q, q + n
+            while lo and place - (q - lo) and said[place - (q - lo) - 1] == words[lo - 1]:
+                lo -= 1
+            while hi < size and said[place + hi - q : place + hi - q + 1] == [words[hi]]:
+                hi += 1
+            s, e = place - (q - lo), place + hi - q
+            rest, head = words[hi + 1 :], words[: max(0, lo - 1)]
+            for gap in (1, 2, 0):
+                stop, start = e + gap + len(rest), s - gap - len(head)
+                if lo == 0 and rest and item[hi][1] and said[e + gap : stop] == rest:
+                    return s, stop
+                fits = start >= 0 and said[start : s - gap] == head
+                if lo and hi == size and head and item[lo - 1][1] and fits:
+                    return start, e
+            if lo == 0 and hi < size and said[e + 1 : e + 1 + size - hi] == words[hi:]:
+                return s, e + 1 + size - hi
+            if lo and hi == size and s - 1 - lo >= 0 and said[s - 1 - lo : s - 1] == words[:lo]:
+                return s - 1 - lo, e
+    return None
 
 
 def grams(toks, n: int) -> list[tuple[int, tuple[str, ...]]]:
@@ -112,7 +192,8 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
         last[gram] = at
         hits.append((at, gram))
     found = {}
-    for place, words, size, spelled, weights in known:
+    said = [t[0] for t in toks]
+    for place, words, size, spelled, short, weights in known:
         mine = [(at, g) for at, g in hits if g in weights]
         need = needed(words)
         total = sum(w for w, _ in weights.values())
@@ -129,13 +210,17 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
             share = min(own * 1000 // owned, weight * 1000 // total)
             found[place] = (share, own, toks[window[0][0]][1], toks[at + n - 1][2])
         if spelled and place in found:
-            said = [t[0] for t in toks]
             fits = [b for b in range(len(said)) if said[b : b + len(spelled)] == spelled]
-            if not fits:
+            if fits:
+                last_token = toks[fits[0] + len(spelled) - 1]
+                found[place] = (*found[place][:2], toks[fits[0]][1], last_token[2])
+            else:
                 del found[place]
-                continue
-            last_token = toks[fits[0] + len(spelled) - 1]
-            found[place] = (*found[place][:2], toks[fits[0]][1], last_token[2])
+        if place not in found and short and mine:
+            there = but_one(said, [at for at, _ in mine], short, n)
+            if there:
+                share = (len(short) - 1) * 1000 // len(short)
+                found[place] = (share, None, toks[there[0]][1], toks[there[1] - 1][2])
     return found
 
 

@@ -68,6 +68,35 @@ def test_planted_item_of_any_length_is_found_and_named(write, size):
     assert checked_verdict(stage, scores, 2).tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("size", [8, 9, 10, 12, 13])
+@pytest.mark.parametrize("more", [["other"], ["an", "other"], [], None])
+def test_short_item_may_have_one_word_changed(write, size, more):
+    """Of eight or nine words those in the middle may not: no gram of five is left."""
+    item = sentence(1, size).split()
+    stage = Decontaminate(files=write([" ".join(item), sentence(2, 30)]))
+    for at in range(1, size - 1):
+        left = item[:at] + ([item[at], "more"] if more is None else more) + item[at + 1 :]
+        seed = max(at + (more is None), size - at - 1) >= 5
+        text = f"{sentence(5, 40)}. {' '.join(left)}! {sentence(6, 40)}"
+        notes = found(stage, text)
+        assert [note["share"] for note in notes] == [(size - 1) * 1000 // size / 1000] * seed
+        if seed:
+            start, stop = notes[0]["bytes"]
+            assert text.encode()[start:stop].decode() == " ".join(left)
+            two = [*left[:-2], "another", left[-1]] if at < size // 2 else ["x", *left[1:]]
+            assert not found(stage, " ".join(two))
+    assert not found(stage, " ".join(item[1:]))
+    assert not found(stage, " ".join([*item[:-1], "other"]))
+
+
+def test_word_that_tells_items_apart_may_not_be_another(write):
+    frame = sentence(1, 11).split()
+    items = [" ".join([*frame[:6], word, *frame[6:]]) for word in ("false", "true")]
+    stage = Decontaminate(files=write(items))
+    assert not found(stage, items[0].replace("false", "other"))
+    assert found(stage, items[0].replace(frame[8], "other"))
+
+
 def test_short_item_must_be_whole_and_long_one_may_be_changed(write):
     short, long = sentence(1, 9), sentence(2, 80).split()
     stage = Decontaminate(files=write([short, " ".join(long)]))
@@ -101,6 +130,7 @@ def test_what_many_items_begin_with_does_not_stand_for_an_item(write):
     ]
     stage = Decontaminate(files=write(items))
     assert not found(stage, "following statements about it is false, and more of that kind")
+    assert not found(stage, f"{asked.replace('statements', 'claims')} false")
     (note,) = found(stage, f"{sentence(1, 20)} {asked} false {sentence(2, 20)}")
     assert note["item"] == "line 1"
 
@@ -140,7 +170,15 @@ def test_ways_to_write_a_word_are_one(write, size):
     item = sentence(1, size - 2) + " doesn't Zoë's"
     stage = Decontaminate(files=write([item]))
     wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in item)
+    refs = "".join(c if "a" <= c <= "z" or c == " " else f"&#{ord(c)};" for c in item)
+    half = item.index(" ") // 2
     ways = [
+        f"&ldquo;{refs}&#34;",
+        item.replace("'", "&rsquo;").replace("ë", "&euml;"),
+        item.replace("'", "&#x27;").replace("ë", "&#XEB;"),
+        item.replace("'", "&#146;"),
+        f"{item[:half]}-\n  {item[half:]}",
+        f"{item[:half]}\xad\r\n{item[half:]}",
         wide,
         item.replace("'", "\u2019"),
         item.replace("'", ""),
@@ -233,6 +271,18 @@ def test_large_text_of_items_alone_names_each_once(write):
 
 FEW = ("alpha", "beta", "gamma", "Delta", "é", "42", "字", "ไ", "e\u0301", "x_y", "-", "\xad")
 FEW += ("al\xadpha", "\xad字\xad", "d'é", "al'pha'", "'42\u2019\xad字", "gam\u2019\u0301")
+FEW += (
+    "al-\npha",
+    "be\u2010\r\n  ta",
+    "gam\xad\nma",
+    "x-\nY",
+    "x-\n字",
+    "-\n",
+    "d&#39;&eacute;",
+    "&quot;",
+    "a&#x2019;&#98;c",
+)
+FEW += ("&#146;s", "&;", "&amp", "&#xD800;", "&apos;é", "字&#23383;", "&AMP;", "x-\n&eacute;")
 FEW += ("Ｄｅｌｔａ＇", "＇ｂeta")
 few_words = st.lists(st.sampled_from(FEW), max_size=40).map(" ".join)
 
@@ -251,8 +301,8 @@ def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n,
     path.write_text("".join(json.dumps({"question": i}) + "\n" for i in items))
     options = {"ngram": n, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
     stage = Decontaminate(files=path, **options)
-    index = load_index((path,), (), (n, 4, 6), "x")
-    known = twin.index(items, n, 4, 6, table())
+    index = load_index((path,), (), (n, 4, 6, 20), "x")
+    known = twin.index(items, n, 4, 6, 20, table())
     lines = [int(item.name.removeprefix("line ")) - 1 for item in index.items]
     assert lines == [place for place, *_ in known]
     assert index.words.tolist() == [words for _, words, *_ in known]
@@ -269,7 +319,7 @@ def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n,
         assert measured.scores["items"][row] == len(wanted)
         for note in told:
             share, own, start, stop = wanted[int(note["item"].removeprefix("line ")) - 1]
-            assert note["own_grams"].split()[0] == str(own)
+            assert own is None or note["own_grams"].split()[0] == str(own)
             assert (note["share"], note["bytes"]) == (share / 1000, [start, stop])
 
 
