@@ -417,7 +417,7 @@ def stretches(groups, hits, items, counts, where, out):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _same(hashes, at, wanted, first, last):
+def _stands(hashes, at, wanted, first, last):
     """Whether the tokens from `at` on are the `wanted` from `first` to `last`."""
     good = 0 <= at <= len(hashes) - (last - first)
     t = 0
@@ -436,16 +436,16 @@ def _but_one(hashes, s, e, lo, hi, wanted, base, end, open_):
     """
     if lo == base:
         for gap in (1, 2, 0):
-            if hi + 1 < end and open_[hi] and _same(hashes, e + gap, wanted, hi + 1, end):
+            if hi + 1 < end and open_[hi] and _stands(hashes, e + gap, wanted, hi + 1, end):
                 return s, e + gap + end - hi - 1
-        if _same(hashes, e + 1, wanted, hi, end):
+        if _stands(hashes, e + 1, wanted, hi, end):
             return s, e + 1 + end - hi
     elif hi == end:
         for gap in (1, 2, 0):
             at = s - gap - (lo - 1 - base)
-            if lo - 1 > base and open_[lo - 1] and _same(hashes, at, wanted, base, lo - 1):
+            if lo - 1 > base and open_[lo - 1] and _stands(hashes, at, wanted, base, lo - 1):
                 return at, e
-        if _same(hashes, s - 1 - (lo - base), wanted, base, lo):
+        if _stands(hashes, s - 1 - (lo - base), wanted, base, lo):
             return s - 1 - (lo - base), e
     return -1, -1
 
@@ -465,7 +465,7 @@ def near(hashes, groups, hits, items, n, out):
         for hit in range(groups[g, 0], groups[g, 1]):
             base, end = bases[which[hit]], bases[which[hit] + 1]
             for q in range(base, end - n + 1):
-                if not _same(hashes, places[hit], wanted, q, q + n):
+                if not _stands(hashes, places[hit], wanted, q, q + n):
                     continue
                 lo, s = q, places[hit]
                 while lo > base and s > 0 and hashes[s - 1] == wanted[lo - 1]:
