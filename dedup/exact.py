@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from ..documents.exchange import Survey
 from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
@@ -24,32 +25,31 @@ from .rank import decisions, grouped, hash_rows, runs
 from .scope import check_exemplars, check_scope, within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..documents.exchange import AnyRound, Texts
 
 
+def text_hashes(texts: pa.Array) -> np.ndarray:
+    """128-bit hash of each text, uint64[rows, 2]; see `_kernels.hash_texts`."""
+    view = text_view(texts)
+    hashes = np.zeros((view.rows, 2), np.uint64)
+    kernels.hash_texts(view.data, view.offsets, hashes)
+    return hashes
+
+
 @dataclass(frozen=True, kw_only=True)
-class ExactSurvey:
+class ExactSurvey(Survey):
     """Score `hash` uint64[rows, 2]: the 128-bit hash; (0, 0) for a text without content."""
 
     name: ClassVar[str] = "exact_survey"
     revision: ClassVar[int] = 1
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
-    verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
     scope: str = "corpus"
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Hash every text."""
-        view = text_view(batch.column("text"))
-        hashes = np.zeros((view.rows, 2), np.uint64)
-        kernels.hash_texts(view.data, view.offsets, hashes)
-        return Measured({"hash": within(hashes, batch, self.scope)})
-
-    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Keep every row: the rounds decide."""
-        return np.zeros(len(scores["hash"]), np.uint8)
+        return Measured({"hash": within(text_hashes(batch.column("text")), batch, self.scope)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import UsageError
+from ..documents.exchange import Survey
 from ..documents.stage import Measured, Stage
 from .rank import decisions, grouped, hash_rows, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..documents.exchange import AnyRound, Texts
 
@@ -42,13 +43,11 @@ def _host_hash(host: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostSurvey:
+class HostSurvey(Survey):
     """Score `host` uint64[rows, 2]: the 128-bit hash of the host; (0, 0) without one."""
 
     name: ClassVar[str] = "host_survey"
     revision: ClassVar[int] = 1
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
-    verdict_fields: ClassVar[frozenset[str]] = frozenset()
     needs_text: ClassVar[bool] = False
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
@@ -57,10 +56,6 @@ class HostSurvey:
         names = [_host_hash(name) for name in coded.dictionary.to_pylist()]
         hashes = np.array(names, np.uint64).reshape(-1, 2)
         return Measured({"host": hashes[coded.indices.to_numpy(zero_copy_only=False)]})
-
-    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Keep every row: the round decides."""
-        return np.zeros(len(scores["host"]), np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)

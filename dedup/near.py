@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..documents.errors import UsageError, did_you_mean
+from ..documents.exchange import Survey
 from ..documents.stage import Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
@@ -43,7 +44,7 @@ from .scope import check_exemplars, check_scope, within
 from .verify import Verify
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..documents.exchange import AnyRound
 
@@ -52,7 +53,7 @@ PRESETS = {"default": (32, 8), "fineweb": (14, 8), "olmo3": (26, 11)}  # bands, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class NearSurvey:
+class NearSurvey(Survey):
     """Scores `bands` uint64[rows, bands] and `shingles` int32[rows] (with repeats; 0: no bands).
 
     `scheme: datasketch` adds `affine32` uint32[rows, k], the signatures (`dedup.classic`).
@@ -60,8 +61,6 @@ class NearSurvey:
 
     name: ClassVar[str] = "near_survey"
     revision: ClassVar[int] = 1
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
-    verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
     ngram: int = 5  # words in a shingle
     char_ngram: int = 5  # characters in a shingle of a text without spaces
@@ -89,10 +88,6 @@ class NearSurvey:
         kernels.band_lanes(lanes.astype(np.uint64), shingles, bands)
         bands = within(bands, batch, self.scope)
         return Measured({"bands": bands, "shingles": shingles, "affine32": lanes})
-
-    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Keep every row: the rounds decide."""
-        return np.zeros(len(scores["shingles"]), np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)

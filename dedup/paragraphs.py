@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from ..documents.edits import Edits
 from ..documents.errors import UsageError, did_you_mean
-from ..documents.exchange import DECISIONS
+from ..documents.exchange import DECISIONS, Survey
 from ..documents.stage import Evidence, Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
@@ -35,7 +35,7 @@ from .rank import Nodes, column, decisions, document_keys, nodes, runs
 from .scope import check_scope, within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..documents.exchange import AnyRound, Texts
 
@@ -73,13 +73,11 @@ def split(texts: pa.LargeStringArray, unit: str) -> Paragraphs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParagraphSurvey:
+class ParagraphSurvey(Survey):
     """Score `scope` uint64[rows]: what keeps documents of two scopes apart; 1 for the corpus."""
 
     name: ClassVar[str] = "paragraph_survey"
     revision: ClassVar[int] = 1
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
-    verdict_fields: ClassVar[frozenset[str]] = frozenset()
     needs_text: ClassVar[bool] = False
 
     scope: str = "corpus"
@@ -87,10 +85,6 @@ class ParagraphSurvey:
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Name the scope; texts are seen when rows are scattered."""
         return Measured({"scope": within(np.ones(batch.num_rows, np.uint64), batch, self.scope)})
-
-    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Keep every row."""
-        return np.zeros(len(scores["scope"]), np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,15 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..documents.exchange import Survey
 from ..documents.stage import Measured, Stage
-from ..documents.text import text_view
-from . import _kernels as kernels
-from .exact import ExactGroups
+from .exact import ExactGroups, text_hashes
 from .rank import hash_rows
 from .scope import check_scope, within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..documents.exchange import AnyRound
 
@@ -50,28 +49,19 @@ def dates(values: pa.Array) -> np.ndarray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UrlSurvey:
+class UrlSurvey(Survey):
     """Scores `hash` uint64[rows, 2] of the URL, (0, 0) without one, and `date` int64[rows]."""
 
     name: ClassVar[str] = "url_survey"
     revision: ClassVar[int] = 1
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
-    verdict_fields: ClassVar[frozenset[str]] = frozenset()
     needs_text: ClassVar[bool] = False
 
     scope: str = "corpus"
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """Hash every URL."""
-        view = text_view(plain_urls(batch.column("url")))
-        hashes = np.zeros((view.rows, 2), np.uint64)
-        kernels.hash_texts(view.data, view.offsets, hashes)
-        hashes = within(hashes, batch, self.scope)
+        hashes = within(text_hashes(plain_urls(batch.column("url"))), batch, self.scope)
         return Measured({"hash": hashes, "date": dates(batch.column("date"))})
-
-    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Keep every row: the rounds decide."""
-        return np.zeros(len(scores["hash"]), np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)

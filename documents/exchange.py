@@ -17,7 +17,7 @@ rows with equal `partition` values meet in the same call; a round sorts by what 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -125,6 +125,17 @@ class WholeRound(Protocol):
 
 
 AnyRound = Round | JoiningRound | WholeRound
+
+
+class Survey:
+    """Base of the stages that measure what an exchange needs: they keep every row."""
+
+    reasons: ClassVar[tuple[str, ...]] = ("keep",)
+    verdict_fields: ClassVar[frozenset[str]] = frozenset()
+
+    def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Keep every row: the rounds decide."""
+        return np.zeros(len(next(iter(scores.values()))), np.uint8)
 
 
 class GlobalStage(Protocol):
