@@ -35,7 +35,7 @@ from . import _kernels_pairs as kernels
 from .candidates import Candidates
 from .clusters import Clusters
 from .index_pairs import PAIR, changed_decisions, find_pairs, moved
-from .index_run import IndexRun, RunWriter, discard
+from .index_run import IndexRun, RunWriter, ahead, discard
 from .near import NearDuplicates
 from .rank import Nodes, nodes
 from .verify import reaches, shingle_sets
@@ -311,6 +311,9 @@ class Index:
         self, run: IndexRun, near: np.ndarray, mine: np.ndarray
     ) -> Iterator[tuple[int, int, int]]:
         """(document, shared, either) of those of a run whose set is near enough to one."""
+        ahead(run.ends, near, near + 2)
+        ahead(run.documents, near)
+        ahead(run.sets, run.ends[near], run.ends[near + 1])
         values, offsets = _joined([mine, *map(run.set_of, near.tolist())])
         shared, either = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
         first, second = np.zeros(len(near), np.int64), np.arange(1, len(near) + 1)
@@ -321,11 +324,11 @@ class Index:
 
     def _near(self, run: IndexRun, keys: np.ndarray) -> np.ndarray:
         """Documents of a run that share a band, ascending."""
-        low, high = np.zeros((2, len(keys)), np.int64)
-        kernels.find_keys(run.keys, keys, low, high)
+        low, high = run.places(keys)
         ends = np.minimum(high, low + MOST)
+        ahead(run.owners, low[low < ends], ends[low < ends])
         pieces = [run.owners[a:b] for a, b in zip(low.tolist(), ends.tolist(), strict=True)]
-        return np.unique(np.concatenate(pieces))
+        return np.unique(np.concatenate(pieces)).astype(np.int64)
 
     def _match(self, shared: int, either: int, number: int, local: int) -> Match:
         run = self.runs[number]

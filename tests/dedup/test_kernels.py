@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -215,16 +216,19 @@ def test_chunk_ends_any_pairs_stay_within_budget(pairs, sizes, budget):
 
 
 @given(
-    st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(0, 50), st.integers(0, 2**64 - 1)
+    st.lists(st.integers(0, 2**64 - 1), max_size=60),
+    st.integers(0, 50),
+    st.integers(0, 2**64 - 1),
+    st.randoms(use_true_random=False),
 )
-@example([0, 2**64 - 1], 40, 2**64 - 1)
-def test_find_keys_any_keys_equal_binary_search(some, repeats, hot):
-    """Evenly spread or not, with a hot key among them or none."""
+@example([0, 2**64 - 1], 40, 2**64 - 1, random.Random(1))
+def test_find_keys_any_keys_and_guesses_equal_binary_search(some, repeats, hot, draw):
     keys = np.sort(np.array([*some, *[hot] * repeats], np.uint64))
     near = [x + by for x in (hot, *some[:20]) for by in (-1, 0, 1) if 0 <= x + by < 2**64]
     wanted = np.array([0, 2**64 - 1, *near], np.uint64)
+    around = np.array([draw.randrange(-3, len(keys) + 3) for _ in wanted], np.int64)
     low, high = np.zeros((2, len(wanted)), np.int64)
-    pair_kernels.find_keys(keys, wanted, low, high)
+    pair_kernels.find_keys(keys, wanted, around, low, high)
     assert low.tolist() == np.searchsorted(keys, wanted).tolist()
     assert high.tolist() == np.searchsorted(keys, wanted, side="right").tolist()
 
