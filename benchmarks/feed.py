@@ -23,7 +23,7 @@ import pyarrow as pa
 from gristmill.mixing import FeedLoader, MixSpec, Plan, TokenFeed, compile_plan
 from gristmill.mixing.account import account
 from gristmill.mixing.order import Permutation
-from gristmill.mixing.shards import EXTENT
+from gristmill.mixing.shards import EXTENT, FORMAT
 
 
 def lengths(count: int) -> np.ndarray:
@@ -70,13 +70,14 @@ def write_shard(folder: Path, name: str, tokens: np.ndarray) -> str:
     for what, array in (
         ("ends", np.cumsum(tokens).astype("<u8")),
         ("ids", np.zeros((len(tokens), 16), np.uint8)),
+        ("unlearnt", np.zeros((0, 2), "<u8")),
     ):
         file = folder / f"{name}.{what}.npy"
         np.save(file, array)
         raw = file.read_bytes()
         entries[what] = {"size": len(raw), "crc32": zlib.crc32(raw)}
     index = {
-        "format": 1,
+        "format": FORMAT,
         "dtype": "uint16",
         "documents": len(tokens),
         "tokens": total,
@@ -87,6 +88,7 @@ def write_shard(folder: Path, name: str, tokens: np.ndarray) -> str:
         "digest": hashlib.blake2b(data, digest_size=16).hexdigest(),
         **entries,
     }
+    index["unlearnt"]["spans"] = 0
     (folder / f"{name}.index.json").write_text(json.dumps(index))
     return str(index["digest"])
 

@@ -22,9 +22,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +47,7 @@ OWN_DIGEST = "c0c1c6ae80fb38ff631862768d44db94"
 OWN_GOLDEN = "61f69f8ba7b1af0a897f2ce98da7b47f"
 _ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end▁of▁sentence|>", "[SEP]")
 
-_Flat = Callable[[list[str]], tuple[np.ndarray, np.ndarray]]  # ids uint32, int64 offsets
+Flat = Callable[[list[str]], tuple[np.ndarray, np.ndarray]]  # ids uint32, int64 offsets
 
 
 class Part(NamedTuple):
@@ -66,8 +68,9 @@ class Encoder:
     eos_id: int  # ends every document
     bos_id: int | None  # begins every document, where the tokenizer's own template says so
     controls: Mapping[str, int] = field(repr=False)  # ids that no text gives, by name
-    flat: _Flat = field(repr=False)
+    flat: Flat = field(repr=False)
     cuts: bool = field(repr=False)  # the split is one of those that `pieces.CUT` is proven for
+    whole: bool = field(default=False, repr=False)  # texts are never cut, however long
 
     @property
     def dtype(self) -> np.dtype:
@@ -82,7 +85,7 @@ class Encoder:
         """
         view = text_view(column)
         offsets = view.offsets.tolist()
-        piece = PIECE if self.cuts else LONGEST
+        piece = sys.maxsize if self.whole else PIECE if self.cuts else LONGEST
         texts: list[str] = []
         marks: list[int] = []  # pieces before a row's begin, then before its end
         ends: list[bool] = []
@@ -136,26 +139,68 @@ def load_encoder(
     *,
     eos: str | None = None,
     bos: bool | None = None,
+    pattern: str | None = None,
+    special: Mapping[str, int] | None = None,
     allow_slow: bool = False,
 ) -> Encoder:
-    """Load a `tokenizer.json` (None: our own) and prove its fast engine against `tokenizers`.
+    """Load a tokenizer's file (None: our own) and prove its fast engine against its own library.
 
+    A `tokenizer.json`; a file of tiktoken's ranks, which needs `pattern` (how texts are split) and
+    `special` (control tokens, name: id); a `.model` of SentencePiece. What it is, its bytes say.
     `eos` names the control token that ends a document, where the usual names do not find it. `bos`
     says whether documents begin with the control token that the tokenizer's template asks for; it
     must be said where there is one. UsageError: no such file or token, a template that documents
-    cannot keep. StopError: the engines differ (`allow_slow` goes on with `tokenizers` instead).
+    cannot keep. StopError: the engines differ (`allow_slow` goes on with the library instead).
 
     Control tokens leave the vocabulary, special or not; only added runs of whitespace stay, which
     are text (GPT-NeoX).
     """
-    import tokenizers
+    from .tiktoken_file import is_tiktoken, load_tiktoken
 
     path = path or OWN
     try:
         raw = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} is not readable: {error}") from error
+    if is_tiktoken(raw):
+        said = {"pattern": pattern, "special": special, "eos": eos, "bos": bos}
+        return load_tiktoken(path, raw, **said, allow_slow=allow_slow)  # type: ignore[arg-type]
+    if pattern is not None or special is not None:
+        raise UsageError(f"{path}: `pattern` and `special` are for files of tiktoken's ranks")
+    if raw[:1] == b"\n" and raw.lstrip()[:1] != b"{":  # the first field of its message
+        from .sentencepiece_file import load_sentencepiece
+
+        return load_sentencepiece(path, raw, eos=eos, bos=bos)
+    return _load_json(path, raw, eos=eos, bos=bos, allow_slow=allow_slow)
+
+
+def libraries_of(path: Path | None) -> list[str]:
+    """The libraries whose versions decide the ids of a tokenizer's file."""
+    from .tiktoken_file import is_tiktoken
+
+    with (path or OWN).open("rb") as file:
+        start = file.read(1 << 12)
+    if is_tiktoken(start):
+        names = ["fastokens", "tiktoken"]
+    elif start.lstrip()[:1] == b"{":
+        names = ["fastokens", "tokenizers"]
+    else:
+        names = ["sentencepiece"]
+    for name in names:
+        if find_spec(name) is None:
+            raise UsageError(f"{path} needs a library: pip install 'gristmill[{name}]'")
+    return names
+
+
+def _load_json(
+    path: Path, raw: bytes, *, eos: str | None, bos: bool | None, allow_slow: bool
+) -> Encoder:
+    import tokenizers
+
+    try:
         full = json.loads(raw)
         added = list(full.get("added_tokens") or [])
-    except (OSError, ValueError, AttributeError) as error:
+    except (ValueError, AttributeError) as error:
         raise UsageError(f"{path} is not a readable tokenizer.json: {error}") from error
     controls = {t["content"]: int(t["id"]) for t in added if t["special"] or t["content"].strip()}
     kept = [t for t in added if t["content"] not in controls]
@@ -175,20 +220,11 @@ def load_encoder(
         )
 
     digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
-    eos_id = _eos(path, controls, eos)
+    eos_id = end_of(path, controls, eos)
     bos_id = _bos(path, reference, eos_id, bos)
-    slow: _Flat = partial(_slow_flat, reference)
-    flat, engine = slow, f"tokenizers {tokenizers.__version__}"
-    try:
-        fast, version = _fast_flat(definition)
-        _prove(fast, slow)
-        flat, engine = fast, f"fastokens {version}"
-    except StopError as error:
-        if not allow_slow:
-            raise StopError(
-                f"{path}: {error}; ids must be those of `tokenizers`: take another version of "
-                "fastokens, or allow the slow engine (30 x slower)"
-            ) from error
+    slow = partial(rows_flat, lambda text: reference.encode(text, add_special_tokens=False).ids)
+    name = f"tokenizers {tokenizers.__version__}"
+    flat, engine = fast_or_slow(path, definition, slow, name, allow_slow=allow_slow)
     _golden(path, digest, flat, set(controls.values()))
     known = max(max(reference.get_vocab().values(), default=-1), *controls.values())
     return Encoder(
@@ -203,7 +239,29 @@ def load_encoder(
     )
 
 
-def _eos(path: Path, controls: dict[str, int], eos: str | None) -> int:
+def fast_or_slow(
+    path: Path, definition: str, slow: Flat, name: str, *, allow_slow: bool
+) -> tuple[Flat, str]:
+    """The fast engine for a `tokenizer.json`, proven against `slow`; and its name and version.
+
+    StopError where it is not equal; with `allow_slow` it is `slow` itself, by its `name`.
+    """
+    library = name.partition(" ")[0]
+    try:
+        fast, version = _fast_flat(definition)
+        _prove(fast, slow, library)
+    except StopError as error:
+        if not allow_slow:
+            raise StopError(
+                f"{path}: {error}; ids must be those of `{library}`: take another version of "
+                "fastokens, or allow the slow engine (10 to 30 x slower)"
+            ) from error
+        return slow, name
+    return fast, f"fastokens {version}"
+
+
+def end_of(path: Path, controls: Mapping[str, int], eos: str | None) -> int:
+    """The id that ends a document: the control token of that name, or of a usual one."""
     if eos is not None:
         if eos not in controls:
             raise UsageError(f"{path} has no control token {eos!r}{did_you_mean(eos, controls)}")
@@ -236,7 +294,7 @@ def _bos(path: Path, reference: Any, eos_id: int, bos: bool | None) -> int | Non
     return before[0] if bos else None
 
 
-def _fast_flat(definition: str) -> tuple[_Flat, str]:
+def _fast_flat(definition: str) -> tuple[Flat, str]:
     """Give the fast engine and its version; StopError where it does not take this tokenizer."""
     os.environ.setdefault("FASTOKENS_BPE_THREADS", "1")
     try:
@@ -256,15 +314,18 @@ def _fast_flat(definition: str) -> tuple[_Flat, str]:
     return flat, version("fastokens")
 
 
-def _slow_flat(reference: Any, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def rows_flat(
+    encode: Callable[[str], Sequence[int]], texts: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of all texts and their offsets, by a library that takes one text."""
     # One by one: a batch would start a pool of threads of its own.
-    rows = [reference.encode(text, add_special_tokens=False).ids for text in texts]
+    rows = [encode(text) for text in texts]
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     return np.fromiter((i for row in rows for i in row), np.uint32, offsets[-1]), offsets
 
 
-def _prove(fast: _Flat, slow: _Flat) -> None:
+def _prove(fast: Flat, slow: Flat, name: str) -> None:
     """StopError names the first text of the probe whose ids differ."""
     for texts in (PROBE, *([pair] for pair in chained_pairs())):
         found, found_ends = fast(texts)
@@ -274,12 +335,11 @@ def _prove(fast: _Flat, slow: _Flat) -> None:
             b = right[right_ends[n] : right_ends[n + 1]]
             if not np.array_equal(a, b):
                 raise StopError(
-                    f"fastokens gives {a[:8].tolist()} for {text[:40]!r}, "
-                    f"tokenizers {b[:8].tolist()}"
+                    f"fastokens gives {a[:8].tolist()} for {text[:40]!r}, {name} {b[:8].tolist()}"
                 )
 
 
-def _golden(path: Path, digest: str, flat: _Flat, controls: set[int]) -> None:
+def _golden(path: Path, digest: str, flat: Flat, controls: set[int]) -> None:
     """StopError where text gives a control id, or our own tokenizer gives other ids than it did."""
     ids, _ = flat(PROBE)
     if hit := controls.intersection(np.unique(ids).tolist()):

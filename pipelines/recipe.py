@@ -59,7 +59,7 @@ class Recipe:
     sources: tuple[Source, ...]
     shared: tuple[Any, ...]  # Stage | GlobalUse
     tokenizer: Path | None  # None: our own
-    tokenizer_options: Mapping[str, Any]  # eos, bos: of mixing.encoder.load_encoder
+    tokenizer_options: Mapping[str, Any]  # eos, bos, ...: of mixing.encoder.load_encoder
     turns: TurnSpec | None  # how turns of conversations become tokens; None: as text
     mixture: Mapping[str, Any] | None
     shard_bytes: int  # stored bytes per shard
@@ -157,14 +157,14 @@ def parse_recipe(
 
 
 def _tokenizer(value: Any, folder: Path, where: str) -> tuple[Path | None, dict[str, Any]]:
-    """A path relative to the recipe, or `{path, eos, bos}`."""
+    """A path relative to the recipe, or `{path, eos, bos, pattern, special}`."""
     if value is None:
         return None, {}
     given = {"path": value} if isinstance(value, str) else value
-    options = _mapping(given, f"{where}: tokenizer", {"path", "eos", "bos"})
+    options = _mapping(given, f"{where}: tokenizer", {"path", "eos", "bos", "pattern", "special"})
     path = folder / str(options.pop("path", ""))
     if not path.is_file():
-        msg = f"{where}: tokenizer: no file {path}; expected a tokenizer.json"
+        msg = f"{where}: tokenizer: no file {path}; expected a tokenizer's file"
         raise UsageError(msg)
     return path, options
 

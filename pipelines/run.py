@@ -132,11 +132,12 @@ class Run:
     def tokenizer_identity(self) -> list[Any]:
         """Digest of the tokenizer file and the engine, without loading either."""
         from ..documents.fingerprint import file_digest
-        from ..mixing.encoder import OWN
+        from ..mixing.encoder import OWN, libraries_of
 
         file = file_digest(self.recipe.tokenizer or OWN)
         options = dict(self.recipe.tokenizer_options)
-        return [file, *self.versions("fastokens", "tokenizers"), options]
+        libraries = libraries_of(self.recipe.tokenizer)
+        return [file, *self.versions(*libraries), options]
 
     @staticmethod
     def versions(*names: str) -> list[str]:
