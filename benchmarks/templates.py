@@ -2,9 +2,10 @@
 
     python benchmarks/templates.py [PART ...]
 
-PART is one of injected, crawls, siblings, marks, sets, labels, negatives, rules, speed, memory (the
-last only when named: a million pages). Real data from $GRISTMILL_DATA. `_templates.py` says what a
-family is and what counts as a template page; `_pages.py` holds the parts on real pages.
+PART is one of injected, crawls, siblings, marks, sets, labels, negatives, content, rules, speed,
+memory (the last only when named: a million pages). Real data from $GRISTMILL_DATA. `_templates.py`
+says what a family is and what counts as a template page; `_pages.py` holds the parts on real pages,
+`_content.py` hosts whose content recurs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
 import _templates as inject
+from _content import content
 from _pages import labels, marks, negatives, sets, siblings
 from _templates import STAGE, marked
 from _texts import DATA, best, rows_of
@@ -264,10 +266,8 @@ def _rss():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-PARTS = {
-    f.__name__: f
-    for f in (injected, crawls, siblings, marks, sets, labels, negatives, rules, speed, memory)
-}
+REAL = (siblings, marks, sets, labels, negatives, content, rules)
+PARTS = {f.__name__: f for f in (injected, crawls, *REAL, speed, memory)}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or [p for p in PARTS if p != "memory"]:

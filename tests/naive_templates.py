@@ -39,10 +39,12 @@ class Word(NamedTuple):
 # One alternative per rule; the order decides. A word byte is taken one at a time, so that a
 # separator or a character of its own inside a run of bytes ends the word.
 TOKEN = re.compile(
-    rb"(?P<gap>\xc2[\x80-\xff]|\xe2[\x80\x81][\x80-\xff]|\xef\xbc[\x80-\x8f]|\xe3\x80[\x80-\xff])"
+    rb"(?P<gap>\xc2[\x80-\xff]|\xe2[\x80\x81][\x80-\xff]|\xef\xbc[\x80-\x8f]|\xe3\x80[\x80-\xff]"
+    rb"|\xe0\xbc[\x8b-\x94]|\xe1\x81[\x8a\x8b]|\xe1\x9f[\x94-\x96])"
     rb"|(?P<single>[\xe4-\xe9][\x80-\xff]{2}|\xe3[\x81-\xff][\x80-\xff]"
-    rb"|\xe0[\xb8-\xff][\x80-\xff]|\xf0[\xa0-\xff][\x80-\xff]{2}"
-    rb"|\xe1[\x80-\x82\x9e\x9f][\x80-\xff])"
+    rb"|\xf0[\xa0-\xff][\x80-\xff]{2})"
+    rb"|(?P<letter>\xe0[\xb8-\xbb][\x80-\xff]|\xe1[\x80\x81\x9e\x9f][\x80-\xff]"
+    rb"|\xe1\x82[\x80-\x9f])"
     rb"|(?P<word>[0-9A-Za-z\x80-\xff])"
     rb"|(?P<line>\n)|(?P<stop>[.!?])|(?P<other>[\x00-\xff])",
     re.DOTALL,
@@ -63,14 +65,20 @@ def is_capital(word: bytes) -> bool:
     return first == 0xD0 and second < 0xB0
 
 
+def parts(text: bytes, at: int) -> bool:
+    """Whether a word begins at a letter of a script without spaces after another."""
+    return fmix(digits(text[at - 3 : at + 3])) & 3 == 0
+
+
 def scan(text: bytes, common) -> list[Word]:
     found, line, initial, known, letters = [], 0, True, 0, 0
     pieces = [(m.lastgroup, m.start(), m.end()) for m in TOKEN.finditer(text)]
-    # A run of word bytes is one word; each other piece stands alone.
+    # A run of word bytes is one word, so are letters up to where one parts; others stand alone.
     merged = []
     for kind, start, end in pieces:
-        if kind == "word" and merged and merged[-1][0] == "word" and merged[-1][2] == start:
-            merged[-1] = ("word", merged[-1][1], end)
+        joins = merged and merged[-1][0] == kind and merged[-1][2] == start
+        if joins and (kind == "word" or (kind == "letter" and not parts(text, start))):
+            merged[-1] = (kind, merged[-1][1], end)
         else:
             merged.append((kind, start, end))
     for kind, start, end in merged:
@@ -78,10 +86,10 @@ def scan(text: bytes, common) -> list[Word]:
             line, initial = line + 1, True
         elif kind == "stop":
             initial = True
-        if kind not in {"word", "single"}:
+        if kind not in {"word", "single", "letter"}:
             continue
         raw = text[start:end]
-        h = digits(raw if kind == "single" else raw.lower())
+        h = digits(raw.lower() if kind == "word" else raw)
         h = fmix((h ^ h >> 32) * SPREAD & M64)
         mask = ""
         if kind == "word":
@@ -147,7 +155,7 @@ def exact(line) -> int:
 
 
 def survey(text: bytes, common, notices, n, k):
-    """Lines (exact, skeleton, words, literals, notices), anchors, hash of the text."""
+    """Lines (exact, skeleton, words, literals, notices, tags of neighbours), anchors, text."""
     words = scan(text, common)
     lines = []
     for line in lines_of(words):
@@ -155,6 +163,8 @@ def survey(text: bytes, common, notices, n, k):
         literals = sum(not w.masked for w in line)
         told = sum(int(notices[w.hash >> 47] >> (w.hash >> 44 & 7) & 1) for w in line)
         lines.append((exact(line), fmix(digits(items)), len(line), literals, told))
+    tags = [0, *((line[1] if line[3] >= 3 else line[0]) >> 48 | 1 for line in lines), 0]
+    lines = [(*line, tags[i], tags[i + 2]) for i, line in enumerate(lines)]
     anchors = sorted({h for h, _, _ in item_grams(words, n, 2)})[:k]
     whole = fmix(digits(digits(w.hash for w in line) for line in lines_of(words)))
     return lines, anchors, whole, len(words)
@@ -165,8 +175,9 @@ def grams(text: bytes, common, n) -> list[int]:
     return [g[0] for g in item_grams(words, n, 3)] + [g[0] for g in word_grams(words, n)]
 
 
-def weigh(text: bytes, common, n, shared, gap, prose):
+def weigh(text: bytes, common, n, shared, usual, sizes):
     """Words: all, the template's, own in prose, literals, in lines with a slot; hash of fills."""
+    gap, prose, sentence, told, bridge = sizes
     words = scan(text, common)
     state = [0] * len(words)
     for h, first, after in item_grams(words, n, 3):
@@ -188,12 +199,28 @@ def weigh(text: bytes, common, n, shared, gap, prose):
             if is_own and len(run) <= gap and not whole:
                 for i in run:
                     state[i] = 2
+        for fills in sentences([i for i in mine if state[i] == 2], bridge):
+            plain = [i for i in fills if not words[i].masked and words[i].hash not in usual]
+            if len(fills) >= sentence and len(plain) >= max(told, len(fills) / 4):
+                for i in fills:
+                    state[i] = 0
         left = sum(state[i] == 0 for i in mine)
         own += left if left >= prose else 0
         slotted += len(mine) - left if any(state[i] == 2 for i in mine) else 0
     fill = digits(w.hash for w, s in zip(words, state, strict=True) if s == 2)
     of_template = sum(s != 0 for s in state)
     return len(words), of_template, own, state.count(1), slotted, fmix(fill)
+
+
+def sentences(fills, bridge):
+    """Fills of a line in groups, with at most `bridge` words between two of one group."""
+    groups = []
+    for i in fills:
+        if groups and i - groups[-1][-1] <= bridge + 1:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return groups
 
 
 SPACE = b"\t\v\f\r "
@@ -205,8 +232,46 @@ def indented(raw: bytes):
     return line[:1] == b"\t" or len(line) - len(line.lstrip(SPACE)) >= 4
 
 
-def strip(text: bytes, common, gone, marked, heading, paragraph):
-    """Cuts (start, length), and fill-in lines: number, words, bytes of the first."""
+def linked(a, b):
+    """Whether of two lines (digest, state, how) the first leads to the second and it to the first.
+
+    A fill-in line has no `how`: what stands beside it leads to it or not.
+    """
+    states = {"gone", "first", "fill"}
+    to = a[1] == "fill" or "after" in a[2]
+    back = b[1] == "fill" or "before" in b[2]
+    return a[1] in states and b[1] in states and to and back
+
+
+def stands(lines, block_lines, block_words):
+    """Which of the lines that may go do: lines with words, as (digest, state, how, words)."""
+    blocks = []
+    for i, line in enumerate(lines):
+        if i and linked(lines[i - 1], line):
+            blocks[-1].append(i)
+        else:
+            blocks.append([i])
+    goes = set()
+    for block in blocks:
+        first, last = lines[block[0]], lines[block[-1]]
+        edge = block[0] == 0 and (first[1] == "fill" or "before" in first[2])
+        edge |= block[-1] == len(lines) - 1 and (last[1] == "fill" or "after" in last[2])
+        own = [lines[i] for i in block if lines[i][1] in {"gone", "first"}]
+        once = any(sum(x[0] == y[0] and x[1] == y[1] for y in lines) == 1 for x in own)
+        large = len(own) >= block_lines or sum(x[3] for x in own) >= block_words
+        often = all("often" in x[2] for x in own)
+        if edge or (len(own) > 1 and (often or (once and large))):
+            goes |= set(block)
+    return [i in goes or "notice" in line[2] for i, line in enumerate(lines)]
+
+
+def strip(text: bytes, common, gone, pages, marked, sizes):
+    """Cuts (start, length, fewest pages), fill-in lines: number, words, bytes of the first.
+
+    `pages`: digest of a line to pages that have it; `gone`: digest of a line to a set of "first",
+    "notice", "often", "before", "after".
+    """
+    heading, paragraph, block_lines, block_words = sizes
     by_line = {line[0].line: line for line in lines_of(scan(text, common))}
     lines, at, code = [], 0, False
     raws = re.findall(rb"[^\n]*\n|[^\n]+$", text)
@@ -228,10 +293,15 @@ def strip(text: bytes, common, gone, marked, heading, paragraph):
         state = "blank" if not bare else "kept"
         if words and exact(words) in marked:
             state = "fill"
-        elif words and exact(words) in gone and form != "code":
-            state = "gone"
-        lines.append([at, at + len(raw), len(words), state, form])
+        elif words and exact(words) in gone:
+            state = "first" if "first" in gone[exact(words)] else "gone"
+        lines.append([at, at + len(raw), len(words), state, form, exact(words)])
         at += len(raw)
+    told = [x for number, x in enumerate(lines) if number in by_line]
+    about = [(x[5], x[3], gone.get(x[5], set()), x[2]) for x in told]
+    for x, goes in zip(told, stands(about, block_lines, block_words), strict=True):
+        if x[3] == "first" or (x[3] == "gone" and (not goes or x[4] == "code")):
+            x[3] = "kept"
     blocks = [(k, list(g)) for k, g in groupby(lines, key=lambda x: x[4] == "table")]
     for table, group in blocks:
         if table and any(x[3] != "gone" and x[2] > 0 for x in group):
@@ -253,15 +323,25 @@ def strip(text: bytes, common, gone, marked, heading, paragraph):
             under = under or x[3] != "gone"
     fills = [x for x in lines if x[3] == "fill"]
     told = (len(fills), sum(x[2] for x in fills), *(fills[0][:2] if fills else (0, 0)))
-    cuts, open_ = [], None
-    for x in lines:
-        if x[3] == "gone":
-            open_ = open_ or [x[0], x[1]]
-        if open_ and x[3] in {"gone", "blank"}:
-            open_[1] = x[1]
-        elif open_:
-            cuts.append((open_[0], open_[1] - open_[0]))
-            open_ = None
-    if open_:
-        cuts.append((open_[0], open_[1] - open_[0]))
+    cuts, mine = [], []
+    for x in [*lines, [0, 0, 0, "kept", "plain", 0]]:
+        if x[3] == "gone" or (mine and x[3] == "blank"):
+            mine.append(x)
+        elif mine:
+            few = min(pages[y[5]] for y in mine if y[3] == "gone")
+            cuts.append((mine[0][0], mine[-1][1] - mine[0][0], few))
+            mine = []
     return cuts, told
+
+
+def address(url: bytes) -> int:
+    """Hash of a URL without what does not tell pages apart; 0 for none."""
+    if not url:
+        return 0
+    at = url[:12].find(b"://")
+    url = url[at + 3 :] if at >= 0 else url
+    if re.match(rb"(?i)www\..", url):
+        url = url[4:]
+    url = re.sub(rb"(?s)#(?!!).*", b"", url).rstrip(b"/")
+    host, slash, path = url.partition(b"/")
+    return max(fmix(digits(c + 1 for c in host.lower() + slash + path)), 1)

@@ -2,7 +2,9 @@
 
 Words. Runs of ASCII letters and digits and of bytes >= 0x80, hashed in lower case (of ASCII alone);
 spaces and punctuation of U+0080-00BF, U+2000-207F, U+3000-303F and the full-width marks separate;
-a character of a script without spaces is a word of its own.
+an ideograph or kana is a word of its own; letters of other scripts without spaces (Thai, Lao,
+Myanmar, Khmer) are cut into words of 4 on average where two of them meet that hash so, for a letter
+is no word: five of them are a syllable, which all texts share. Tibetan parts syllables by a mark.
 
 Masks. A word is masked when it holds a digit, when it begins with a capital and does not begin a
 sentence, or when it is rare: not in the table of common words (a bit for each of 2**20 hashes). The
@@ -23,6 +25,7 @@ BASE = U(0xA24BAED4963EE407)  # odd; bytes of a word, and words of a line, are d
 SPREAD = U(0xD6E8FEB86659FD93)
 MASK = U(0x6D61736B656420B5)  # what stands for a run of masked words
 NOTHING = U(0)
+TOLD = 3  # literals by which a line is known whatever its masked words are
 
 LITERAL, DIGIT, NAME, RARE = 0, 1, 2, 3  # why a word is masked; LITERAL: it is not
 
@@ -62,7 +65,9 @@ def longest(offsets):
 
 @njit(cache=True, nogil=True)
 def _wide(data, at, end):
-    """Width of the character at a lead byte, and 0: it separates, 1: word byte, 2: word.
+    """Width of the character at a lead byte, and what it is.
+
+    0: it separates, 1: byte of a word, 2: a word, 3: letter of a script without spaces.
 
     A lead byte without the bytes that follow it is a word byte: a line feed is never swallowed.
     """
@@ -81,10 +86,16 @@ def _wide(data, at, end):
         or (c == 0xE3 and d == 0x80)
     ):
         return 3, 0
-    if c == 0xE3 or 0xE4 <= c <= 0xE9 or (c == 0xE0 and d >= 0xB8):
+    if 0xE3 <= c <= 0xE9:  # kana, ideographs
         return 3, 2
-    if c == 0xE1 and (0x80 <= d <= 0x82 or 0x9E <= d <= 0x9F):
-        return 3, 2
+    if c == 0xE0 and d >= 0xB8:  # Thai and Lao; Tibetan has a mark between syllables
+        if d < 0xBC:
+            return 3, 3
+        return 3, 0 if d == 0xBC and 0x8B <= e <= 0x94 else 1
+    if c == 0xE1 and (d <= 0x81 or (d == 0x82 and e < 0xA0)):  # Myanmar
+        return 3, 0 if d == 0x81 and 0x8A <= e <= 0x8B else 3
+    if c == 0xE1 and 0x9E <= d <= 0x9F:  # Khmer
+        return 3, 0 if d == 0x9F and 0x94 <= e <= 0x96 else 3
     if c == 0xF0 and d >= 0xA0 and at + 3 < end and data[at + 3] >= 0x80:
         return 4, 2
     return 1, 1
@@ -104,6 +115,15 @@ def _capital(data, at, end):
     if c == 0xCE:
         return 0x86 <= d <= 0xAB
     return c == 0xD0 and d < 0xB0
+
+
+@njit(cache=True, nogil=True)
+def _parts(data, at):
+    """Whether a word begins at a letter of three bytes that stands after another: one in four."""
+    h = NOTHING
+    for k in range(at - 3, at + 3):
+        h = h * BASE + U(data[k])
+    return _fmix(h) & U(3) == NOTHING
 
 
 @njit(cache=True, nogil=True)
@@ -136,7 +156,7 @@ def scan(data, start, end, common, words, masks, places):
             if what == 0:
                 at += width
                 continue
-            single = what == 2
+            single = what >= 2
         begin = at
         h = NOTHING
         digit = False
@@ -144,6 +164,14 @@ def scan(data, start, end, common, words, masks, places):
             at = min(at + width, end)
             for k in range(begin, at):
                 h = h * BASE + U(data[k])
+            # Letters become words of 4 on average, cut between the same two wherever they stand.
+            while what == 3 and at < end and _KIND[data[at]] == 2:
+                width, what = _wide(data, at, end)
+                if what != 3 or _parts(data, at):
+                    break
+                for k in range(at, at + width):
+                    h = h * BASE + U(data[k])
+                at += width
         else:
             while at < end:
                 c = data[at]
@@ -204,9 +232,9 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
 
     `anchors` uint64[rows, k]: the k least hashes of the distinct n-grams of masked items with at
     least two literals, 0 where there are fewer. `pages` int32[rows, 2]: words, anchors.
-    `lines` uint64[lines, 2]: hash of the words, hash of the masked items. `marks` int32[lines, 4]:
-    row, words, literals, words that notices use. Lines without words are left out. `texts`
-    uint64[rows]: hash of all words.
+    `lines` uint64[lines, 2]: hash of the words, hash of the masked items. `marks` int32[lines, 6]:
+    row, words, literals, words that notices use, tags of the line before and after (0 at the ends
+    of the page). Lines without words are left out. `texts` uint64[rows]: hash of all words.
     """
     room = longest(offsets) // 2 + 2  # a word takes a byte and a separator, or more
     words = np.empty(room, np.uint64)
@@ -222,6 +250,7 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
         count = scan(data, offsets[row], offsets[row + 1], common, words, masks, places)
         i = 0
         text = NOTHING
+        left = np.int32(0)
         while i < count:
             line = places[i, 2]
             exact = NOTHING
@@ -248,6 +277,13 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
             marks[total, 1] = i - begin
             marks[total, 2] = literals
             marks[total, 3] = told
+            # A line that names a date or a person is the same neighbour whatever fills it.
+            tag = np.int32((_fmix(skeleton) if literals >= TOLD else _fmix(exact)) >> U(48)) | 1
+            marks[total, 4] = left
+            marks[total, 5] = 0
+            if left:
+                marks[total - 1, 5] = tag
+            left = tag
             total += 1
             text = text * BASE + exact
         texts[row] = _fmix(text)
@@ -316,12 +352,39 @@ def known_words(data, offsets, bits):
 
 
 @njit(cache=True, nogil=True)
-def hash_names(data, offsets, out):
-    """Hash of each string, uint64[rows]; 0 for an empty one alone."""
+def hash_addresses(data, offsets, out):
+    """Hash of each URL or host, uint64[rows]; 0 for an empty one alone.
+
+    One page has one hash: scheme, `www.`, case of the host, a trailing slash and the fragment do
+    not count (but for `#!`, by which some sites name pages).
+    """
     for row in range(len(offsets) - 1):
+        at = offsets[row]
+        end = offsets[row + 1]
+        if at == end:
+            out[row] = NOTHING
+            continue
+        for k in range(at, min(at + 10, end - 2)):
+            if data[k] == 58 and data[k + 1] == 47 and data[k + 2] == 47:
+                at = k + 3
+                break
+        if (
+            at + 4 < end
+            and data[at] | 32 == 119
+            and data[at + 1] | 32 == 119
+            and data[at + 2] | 32 == 119
+            and data[at + 3] == 46
+        ):
+            at += 4
+        for k in range(at, end):
+            if data[k] == 35 and not (k + 1 < end and data[k + 1] == 33):
+                end = k
+                break
+        while end > at and data[end - 1] == 47:
+            end -= 1
         h = NOTHING
-        for at in range(offsets[row], offsets[row + 1]):
-            h = h * BASE + U(data[at]) + U(1)
-        if offsets[row + 1] > offsets[row]:
-            h = max(_fmix(h), U(1))
-        out[row] = h
+        host = True
+        for k in range(at, end):
+            host &= data[k] != 47
+            h = h * BASE + (_LOWER[data[k]] if host else U(data[k])) + U(1)
+        out[row] = max(_fmix(h), U(1))

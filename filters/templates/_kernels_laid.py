@@ -1,4 +1,4 @@
-"""Kernels of the template stage: a text laid over its template, and lines cut from it.
+"""Kernels of the template stage: a text laid over its template.
 
 They take words as `_kernels.words_of` gives them: hashes `words` uint64, `masks` uint8 and `places`
 int64[words, 3] (first byte, byte after, line) of all texts one after another, those of row i from
@@ -18,12 +18,10 @@ VERBATIM = U(1)  # tells n-grams of words from those of masked items
 LITERAL = 0
 LITERALS = 3  # in an n-gram; with 2, phrases of prose are shared by chance
 GAP = 20  # words; a longer run of others in a line of the template is no fill
+SENTENCE = 5  # words; a shorter fill is a value
+BRIDGE = 3  # words of the template between two parts of a sentence
+TOLD = 2  # plain words in it that are not the template's
 PROSE = 5  # words; a line of fewer is a label, not prose
-INDENT = 4  # blanks, or a tab; a line after so many may be code
-HEADING = 4  # words; a line of at most so many may head the paragraph after it
-PARAGRAPH = 8  # words; a line of fewer is not one
-_SPACE = np.zeros(256, np.uint8)
-_SPACE[[9, 11, 12, 13, 32]] = 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -35,19 +33,6 @@ def _fmix(x):
     x *= U(0xC4CEB9FE1A85EC53)
     x ^= x >> U(33)
     return x
-
-
-@njit(cache=True, nogil=True)
-def _within(shared, h):
-    low = 0
-    high = len(shared)
-    while low < high:
-        middle = (low + high) // 2
-        if shared[middle] < h:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(shared) and shared[low] == h
 
 
 @njit(cache=True, nogil=True)
@@ -129,12 +114,15 @@ def _held(table, h):
 
 
 @njit(cache=True, nogil=True)
-def cover(words, masks, places, ends, n, table, state):
+def cover(words, masks, places, ends, n, table, usual, state):
     """How each word stands to a family's shared n-grams, `table`.
 
     `state` uint8[words]: 0 own, 1 literal of the template, 2 fill. A word in a shared n-gram is of
     the template, and a fill where it is masked. In a line of which at least half is of the
     template, runs of up to `GAP` other words are fills too; in other lines all are the page's own.
+    A fill of `SENTENCE` words or more that reads like one (`TOLD` of them, and a quarter, neither
+    masked nor in `usual`, words that half of the family's pages have) is what the page says: own as
+    well. Up to `BRIDGE` words of the template may stand in it ("is a").
     """
     items = np.empty(len(words) + 1, np.uint64)
     firsts = np.empty(len(words) + 1, np.int64)
@@ -182,6 +170,23 @@ def cover(words, masks, places, ends, n, table, state):
                 if j - run <= GAP:
                     state[run:j] = 2
                 j += j == run
+            j = begin
+            while j < i:
+                run = j
+                said = 0
+                fills = 0
+                stop = j
+                while j < i and (state[j] == 2 or (fills and j - stop < BRIDGE)):
+                    if state[j] == 2:
+                        said += masks[j] == LITERAL and not _held(usual, words[j])
+                        fills += 1
+                        stop = j + 1
+                    j += 1
+                if fills >= SENTENCE and said >= TOLD and 4 * said >= fills:
+                    for k in range(run, stop):
+                        if state[k] == 2:
+                            state[k] = 0
+                j += j == run
 
 
 @njit(cache=True, nogil=True)
@@ -221,180 +226,3 @@ def weigh(words, places, ends, state, out, fills):
         out[row, 3] = literal
         out[row, 4] = slotted
         fills[row] = _fmix(fill)
-
-
-@njit(cache=True, nogil=True)
-def _indented(data, begins, here):
-    """Whether a line whose first mark stands at `here` may be code: indented, no item of a list."""
-    deep = here - begins >= INDENT or (here > begins and data[begins] == 9)
-    return deep and data[here] not in (42, 43, 45)
-
-
-@njit(cache=True, nogil=True)
-def _indents(data, start, end):
-    """Whether fewer than 3 of 4 lines of a text are indented, so that to be so means something.
-
-    Whole pages as text are indented by depth, and hold no code for that.
-    """
-    balance = 0
-    at = start
-    while at < end:
-        begins = at
-        while at < end and data[at] != 10 and _SPACE[data[at]] == 1:
-            at += 1
-        if at < end and data[at] != 10:
-            deep = at - begins >= INDENT or (at > begins and data[begins] == 9)
-            balance += -1 if deep else 3
-        while at < end and data[at] != 10:
-            at += 1
-        at += 1
-    return balance > 0
-
-
-@njit(cache=True, nogil=True)
-def _line_kinds(data, start, end, words, places, first, last, gone, marked, kinds):
-    """What each line of one text is; returns how many lines.
-
-    `kinds` int64[lines, 5]: first byte, byte after (the line feed included), words, state (0 kept,
-    1 goes, 2 fill-in, 3 blank), and form (0 plain, 1 heading, 2 row of a table, 3 code).
-    """
-    number = 0
-    at = start
-    i = first
-    line = 0
-    code = False
-    indents = _indents(data, start, end)
-    block = indents  # the line before is blank or indented code
-    while at < end:
-        begins = at
-        while at < end and data[at] != 10:
-            at += 1
-        stop = at
-        at = min(at + 1, end)
-        exact = NOTHING
-        begin = i
-        while i < last and places[i, 2] == line:
-            exact = exact * BASE + words[i]
-            i += 1
-        exact = _fmix(exact)
-        here = begins
-        while here < stop and _SPACE[data[here]] == 1:
-            here += 1
-        state = 0
-        if here == stop:
-            state = 3
-        elif i > begin:
-            if _within(marked, exact):
-                state = 2
-            elif _within(gone, exact):
-                state = 1
-        form = 0
-        if here + 2 < stop and data[here] == 96 and data[here + 1] == 96 and data[here + 2] == 96:
-            code = not code
-            form = 3
-        elif code:
-            form = 3
-        elif here < stop and block and _indented(data, begins, here):
-            form = 3
-        elif here < stop and data[here] == 35:
-            form = 1
-        elif here < stop and data[here] == 124:
-            form = 2
-        block = indents and (form == 3 or here == stop)
-        kinds[number, 0] = begins
-        kinds[number, 1] = at
-        kinds[number, 2] = i - begin
-        kinds[number, 3] = state
-        kinds[number, 4] = form
-        number += 1
-        line += 1
-    return number
-
-
-@njit(cache=True, nogil=True)
-def _protect(kinds, number):
-    """Keep lines of code, tables of which a row stays, and headings of what stays."""
-    i = 0
-    while i < number:
-        if kinds[i, 4] == 3 and kinds[i, 3] == 1:
-            kinds[i, 3] = 0
-        if kinds[i, 4] != 2:
-            i += 1
-            continue
-        j = i
-        whole = True
-        while j < number and kinds[j, 4] == 2:
-            whole &= kinds[j, 3] == 1 or kinds[j, 2] == 0
-            j += 1
-        if not whole:
-            for k in range(i, j):
-                if kinds[k, 3] == 1:
-                    kinds[k, 3] = 0
-        i = j
-    under = False  # something of the section stays
-    paragraph = False  # the next line is a paragraph that stays
-    for i in range(number - 1, -1, -1):
-        state = kinds[i, 3]
-        if state == 3 or (kinds[i, 2] == 0 and kinds[i, 4] == 0):  # rules, underlines of headings
-            continue
-        if kinds[i, 4] == 1:
-            if state == 1 and under:
-                kinds[i, 3] = 0
-            under = False
-            paragraph = False
-            continue
-        if state == 1 and paragraph and kinds[i, 4] == 0 and kinds[i, 2] <= HEADING:
-            kinds[i, 3] = 0
-            paragraph = False
-            under = True
-            continue
-        paragraph = state != 1 and kinds[i, 2] >= PARAGRAPH
-        under |= state != 1
-
-
-@njit(cache=True, nogil=True)
-def strip(
-    data, offsets, words, places, ends, gone, gone_ends, marked, marked_ends, rows, starts, lengths,
-    fills,
-):  # fmt: skip
-    """Lines to cut, with blank lines after them; returns how many cuts.
-
-    `gone` and `marked` uint64: digests of lines, ascending in each row, rows ending at `*_ends`.
-    `rows`, `starts`, `lengths` int64[lines] take the cuts; `fills` int64[rows, 4]: fill-in lines,
-    words in them, and bytes (first, after) of the first of them, counted from the text's start.
-    """
-    most = np.diff(offsets).max() if len(ends) else 0
-    kinds = np.empty((most + 1, 5), np.int64)
-    total = 0
-    for row in range(len(ends)):
-        fills[row, :] = 0
-        mine = gone[(gone_ends[row - 1] if row else 0) : gone_ends[row]]
-        told = marked[(marked_ends[row - 1] if row else 0) : marked_ends[row]]
-        if len(mine) == 0 and len(told) == 0:
-            continue
-        start = offsets[row]
-        first = ends[row - 1] if row else 0
-        number = _line_kinds(
-            data, start, offsets[row + 1], words, places, first, ends[row], mine, told, kinds
-        )
-        _protect(kinds, number)
-        i = 0
-        while i < number:
-            if kinds[i, 3] == 2:
-                if fills[row, 0] == 0:
-                    fills[row, 2] = kinds[i, 0] - start
-                    fills[row, 3] = kinds[i, 1] - start
-                fills[row, 0] += 1
-                fills[row, 1] += kinds[i, 2]
-            if kinds[i, 3] != 1:
-                i += 1
-                continue
-            j = i
-            while j < number and (kinds[j, 3] == 1 or kinds[j, 3] == 3):
-                j += 1
-            rows[total] = row
-            starts[total] = kinds[i, 0] - start
-            lengths[total] = kinds[j - 1, 1] - kinds[i, 0]
-            total += 1
-            i = j
-    return total

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ...documents.exchange import Texts
 
 FIRST, FILL, NOTICE, ACROSS = 1, 2, 4, 8  # of `flag`: the line's first page; ...; of an anchor
+LONG = 64  # a line of `SENTENCE` words or more
+BEFORE, AFTER = 16, 32  # the line before (after) it is the one that most pages have there
+SENTENCE = 8  # words; a shorter line may be a label or an item
 LEAST = 3  # pages with a line or an anchor, below which it says nothing
 HOSTS = 5  # hosts with an anchor, for a family across hosts
 SPREAD = 50  # or pages with it, where hosts are not known
@@ -79,6 +82,10 @@ class Count:
         number[alone] = everywhere[alone] * notice[alone]
         first = np.where(notice & (number < LEAST), first_of_all, first)
         flag = (page == first) * FIRST + filled * FILL + notice * NOTICE
+        flag += (words >= SENTENCE) * LONG
+        for name, bit in (("before", BEFORE), ("after", AFTER)):
+            same, _ = distinct((exact, host, array(rows, name)), page)
+            flag += (2 * same >= number) * bit
         keep = (number >= LEAST) | filled | notice
         count = np.where(filled & (number < LEAST), with_mask, number)
         return _seen(rows, exact, count, flag.astype(np.uint8)).filter(pa.array(keep))

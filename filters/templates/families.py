@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...documents.exchange import DECISIONS, KEY
-from .laid import cover, grams, table_of, weigh, words_of
+from .gather import FOUND
+from .laid import Template, cover, grams, table_of, weigh, words_of
 from .rows import array, id_order, ids_of, runs
 
 if TYPE_CHECKING:
@@ -35,18 +36,24 @@ EXTRA = pa.schema([
     pa.field("template_words", pa.uint32(), nullable=False),
     pa.field("own_words", pa.uint32(), nullable=False),
     pa.field("exemplar", pa.bool_(), nullable=False),
-    pa.field("lone", pa.bool_(), nullable=False),
-    pa.field("filled", pa.list_(pa.uint64()), nullable=False),
-    pa.field("segments", pa.list_(pa.uint64()), nullable=False),
+    *(FOUND.field(n) for n in ("host_pages", "lone", "filled", "segments")),
 ])  # fmt: skip
 DECIDED = pa.schema([*DECISIONS, *EXTRA])
 
 
-def shared_grams(texts: pa.Array, n: int, share: Fraction) -> np.ndarray:
-    """n-grams that at least `share` of the texts (and three of them) have: uint64, ascending."""
-    each = [np.unique(g) for g in grams(words_of(texts), n)]
-    values, number = np.unique(np.concatenate(each), return_counts=True)
+def template_of(texts: pa.Array, n: int, share: Fraction) -> Template:
+    """n-grams that at least `share` of the texts (and three) have; words that half of them have."""
+    words = words_of(texts)
     least = max(3, -(-len(texts) * share.numerator // share.denominator))
+    shared = _in_many(grams(words, n), least)
+    usual = _in_many(np.split(words.words, words.ends[:-1]), -(-len(texts) // 2))
+    return Template(table_of(shared), table_of(usual))
+
+
+def _in_many(each: list[np.ndarray], least: int) -> np.ndarray:
+    """Values that at least `least` of the arrays have, ascending."""
+    distinct = [np.unique(values) for values in each]
+    values, number = np.unique(np.concatenate(distinct), return_counts=True)
     return values[number >= least]
 
 
@@ -62,6 +69,7 @@ class Families:
     min_share: str = "0.3"
     min_slotted: int = 20
     min_prose: int = 60
+    cross_share: str = "0.5"
     exemplars: int = 3
     choice: str = "novelty"
 
@@ -87,16 +95,15 @@ class Families:
             return
         shard, row = array(mine, "shard"), array(mine, "row")
         chosen = np.intersect1d(first_page, first_text)[: self.sample]
-        shared = shared_grams(
+        known = template_of(
             texts(shard[chosen], row[chosen]), self.ngram, Fraction(self.sample_share)
         )
-        table = table_of(shared)
         weights = np.zeros((len(which), 5), np.int32)
         fills = np.zeros(len(which), np.uint64)
         for begin in range(0, len(which), FETCH):
             end = min(begin + FETCH, len(which))
             words = words_of(texts(shard[begin:end], row[begin:end]))
-            state = cover(words, self.ngram, table)
+            state = cover(words, self.ngram, known)
             weights[begin:end], fills[begin:end] = weigh(words, state)
         if len(np.unique(fills)) < self.min_pages:  # one text, copied: duplicates, no template
             return
@@ -105,6 +112,9 @@ class Families:
         rest = slotted + size - template  # without lines that all pages have word for word
         filled = (slotted * limit.denominator >= limit.numerator * rest) & (rest > 0)
         filled &= (own < self.min_prose) & (slotted >= self.min_slotted)
+        if len(np.unique(array(mine, "host"))) > 1:  # what strangers share may be a footer
+            most = Fraction(self.cross_share)
+            filled &= template * most.denominator >= most.numerator * size
         if filled.any():
             rank = self._rank(mine, weights)
             decided.book(which, page, weights, rank[filled[rank]], self.exemplars)
@@ -155,7 +165,9 @@ class _Decided:
         own = (self.weights[:, 0] - self.weights[:, 1]).astype(np.uint32)
         ids = ids_of(rows)
         proof = pa.array(self.witness, mask=~gone)
-        columns = {n: rows.column(n) for n in (*KEY.names, "lone", "filled", "segments")}
+        columns = {
+            n: rows.column(n) for n in (*KEY.names, "host_pages", "lone", "filled", "segments")
+        }
         columns |= {
             "code": pa.array(self.code),
             "witness_shard": rows.column("shard").take(proof),

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...documents.exchange import KEY, RANK
-from .count import ACROSS, FILL, FIRST, LEAST, NOTICE
+from .count import ACROSS, AFTER, BEFORE, FILL, FIRST, LEAST, LONG, NOTICE
 from .rows import (
     ANCHOR,
     DOCUMENT,
@@ -32,6 +32,15 @@ from .rows import (
 if TYPE_CHECKING:
     from ...documents.exchange import Texts
 
+# A line that may go: its digest; pages of the host that have it, hosts for a notice; how it stands
+# (`count.FIRST`: this page keeps it; `BEFORE`, `AFTER`: it has the neighbour that most have here;
+# `NOTICE`: it goes wherever it stands; `OFTEN`: half of the host's pages have it).
+SEGMENT = pa.struct([
+    pa.field("line", pa.uint64(), nullable=False),
+    pa.field("pages", pa.uint32(), nullable=False),
+    pa.field("how", pa.uint8(), nullable=False),
+])  # fmt: skip
+OFTEN = 8
 FOUND = pa.schema([
     pa.field("partition", pa.uint64(), nullable=False),
     *KEY,
@@ -39,9 +48,11 @@ FOUND = pa.schema([
     pa.field("page", pa.uint64(), nullable=False),
     pa.field("text", pa.uint64(), nullable=False),
     pa.field("family", pa.uint64(), nullable=False),  # 0: none
+    pa.field("host", pa.uint64(), nullable=False),
+    pa.field("host_pages", pa.uint32(), nullable=False),  # distinct URLs of it
     pa.field("lone", pa.bool_(), nullable=False),  # see `Templates.lone`
     pa.field("filled", pa.list_(pa.uint64()), nullable=False),
-    pa.field("segments", pa.list_(pa.uint64()), nullable=False),
+    pa.field("segments", pa.list_(SEGMENT), nullable=False),
 ])  # fmt: skip
 
 
@@ -73,13 +84,20 @@ class Gather:
         often = -(-host_pages.astype(np.int64) * share.numerator // share.denominator)
         least = np.maximum(self.line_pages, often)
         known = (number >= least[document]) & (host != 0) & ((flag & FILL) == 0)
-        strip = line & (known | ((flag & NOTICE) != 0)) & ((flag & FIRST) == 0)
+        # A sentence that half of a host's pages say is boilerplate wherever it stands.
+        often = known & (2 * number.astype(np.int64) >= host_pages[document])
+        said = often & ((flag & LONG) != 0)
+        flag = flag | (said * NOTICE + often * OFTEN).astype(np.uint8)
+        strip = line & (known | ((flag & NOTICE) != 0))
+        strip &= (flag & (BEFORE | AFTER | NOTICE)) != 0
         filled = line & ((flag & FILL) != 0)
         filled &= 50 * number.astype(np.int64) >= host_pages[document]
         family = self._families(document, kind, values, number, flag, anchors)
         lone = (array(heads, "host") != 0) & (host_pages < self.line_pages) & self.lone
-        segments = _lists(document, values, strip & ~filled, len(starts))
-        fills = _lists(document, values, filled, len(starts))
+        segments, chosen, how = _lists(document, values, flag, strip & ~filled, len(starts))
+        inside = [values[chosen], number[chosen], how & (FIRST | NOTICE | OFTEN | BEFORE | AFTER)]
+        ends, chosen, _ = _lists(document, values, flag, filled, len(starts))
+        fills = pa.ListArray.from_arrays(ends, pa.array(values[chosen]))
         own = document_hash(shard[starts], row[starts])
         who = heads.column("document").combine_chunks()
         inner = (
@@ -93,9 +111,14 @@ class Gather:
             "partition": pa.array(np.where(family != 0, mix(family), own)),
             "text": heads.column("value"),
             "family": pa.array(family),
+            "host": heads.column("host"),
+            "host_pages": pa.array(host_pages.astype(np.uint32)),
             "lone": pa.array(lone),
             "filled": fills,
-            "segments": segments,
+            "segments": pa.ListArray.from_arrays(
+                segments,
+                pa.StructArray.from_arrays([pa.array(v) for v in inside], fields=list(SEGMENT)),
+            ),
         }
         table = pa.table({n: columns[n] for n in FOUND.names}, schema=FOUND)
         some = np.bincount(document, strip | filled, minlength=len(starts)) > 0
@@ -131,12 +154,15 @@ class Gather:
         return family
 
 
-def _lists(document: np.ndarray, values: np.ndarray, which: np.ndarray, rows: int) -> pa.Array:
-    """Distinct values of each document, ascending, as lists."""
-    of, values = document[which], values[which]
-    order = np.lexsort((values, of))
-    starts, _ = runs(of[order], values[order])
-    chosen = order[starts]
+def _lists(
+    document: np.ndarray, values: np.ndarray, flag: np.ndarray, which: np.ndarray, rows: int
+) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+    """Distinct values of each document, ascending: offsets of lists, positions, flags together."""
+    some = np.flatnonzero(which)
+    some = some[np.lexsort((values[some], document[some]))]
+    starts, _ = runs(document[some], values[some])
+    how = np.bitwise_or.reduceat(flag[some], starts) if len(starts) else flag[:0]
+    chosen = some[starts]
     offsets = np.zeros(rows + 1, np.int32)
-    np.cumsum(np.bincount(of[chosen], minlength=rows), out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values[chosen]))
+    np.cumsum(np.bincount(document[chosen], minlength=rows), out=offsets[1:])
+    return pa.array(offsets), chosen, how

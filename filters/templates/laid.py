@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...documents.text import TextView, text_view
 from . import _kernels as kernels
 from . import _kernels_laid as laid
+from . import _kernels_lines as lines
 from .words import common
 
 
@@ -21,6 +22,13 @@ class Words(NamedTuple):
     masks: np.ndarray  # uint8[words]
     places: np.ndarray  # int64[words, 3]: first byte, byte after, line
     ends: np.ndarray  # int64[rows]
+
+
+class Template(NamedTuple):
+    """What the pages of a family share, as tables of hashes (see `table_of`)."""
+
+    shared: np.ndarray  # n-grams
+    usual: np.ndarray  # words
 
 
 def words_of(texts: pa.Array) -> Words:
@@ -51,10 +59,10 @@ def table_of(shared: np.ndarray) -> np.ndarray:
     return table
 
 
-def cover(of: Words, n: int, table: np.ndarray) -> np.ndarray:
+def cover(of: Words, n: int, known: Template) -> np.ndarray:
     """State of each word, uint8: 0 own, 1 literal of the template, 2 fill."""
     state = np.empty(len(of.words), np.uint8)
-    laid.cover(of.words, of.masks, of.places, of.ends, n, table, state)
+    laid.cover(of.words, of.masks, of.places, of.ends, n, *known, state)
     return state
 
 
@@ -67,15 +75,24 @@ def weigh(of: Words, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def strip(
-    of: Words, gone: tuple[np.ndarray, np.ndarray], marked: tuple[np.ndarray, np.ndarray]
+    of: Words,
+    gone: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    marked: tuple[np.ndarray, np.ndarray],
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Cuts (rows, starts, lengths) and fill-in lines int64[rows, 4]; see the kernel."""
+    """Cuts (rows, starts, lengths, least pages), fill-in lines int64[rows, 4]; see the kernel."""
     used = of.view.data[of.view.offsets[0] : of.view.offsets[-1]]
     room = int(np.count_nonzero(used == 10)) + of.view.rows
-    rows, starts, lengths = (np.empty(room, np.int64) for _ in range(3))
+    rows, starts, lengths, least = (np.empty(room, np.int64) for _ in range(4))
     fills = np.empty((of.view.rows, 4), np.int64)
-    number = laid.strip(
+    number = lines.strip(
         of.view.data, of.view.offsets, of.words, of.places, of.ends, *gone, *marked,
-        rows, starts, lengths, fills,
+        rows, starts, lengths, least, fills,
     )  # fmt: skip
-    return [rows[:number], starts[:number], lengths[:number]], fills
+    return [values[:number] for values in (rows, starts, lengths, least)], fills
+
+
+def in_code(of: Words) -> np.ndarray:
+    """Whether each word stands in a line of code, bool[words]."""
+    out = np.empty(len(of.words), bool)
+    lines.code(of.view.data, of.view.offsets, of.words, of.places, of.ends, out)
+    return out

@@ -5,8 +5,10 @@ these rules there and nowhere else. As a stage they look at every page, for reci
 `templates`.
 
 C4 drops lines that mention JavaScript or cookie policies; here one such word is not enough (a
-recipe has cookies), and a line of navigation alone never is: a run of short lines is, where several
-name the parts of a site. `benchmarks/templates.py rules` measures it on lines that people labelled.
+recipe has cookies), and a notice stands at the head or foot of a page that says nothing of the kind
+elsewhere (an article on privacy does). Lines of navigation alone never go: a run of short lines
+does, where several name the parts of a site. Code is left alone. `benchmarks/templates.py rules`
+measures it on lines that people labelled.
 """
 
 from __future__ import annotations
@@ -22,18 +24,23 @@ import pyarrow as pa
 from ...documents.edits import Edits
 from ...documents.errors import UsageError
 from ...documents.stage import Measured
-from .laid import Words, words_of
+from .laid import Words, in_code, words_of
 from .words import bits_of, held, notices
 
 SHARES = (
     "share tweet facebook twitter pinterest whatsapp linkedin email print reddit telegram tumblr "
     "instagram youtube follow like pin send this on via x us mail teilen partager compartir dela"
 )
+NETWORKS = (
+    "share tweet facebook twitter pinterest whatsapp linkedin reddit telegram tumblr instagram "
+    "youtube teilen partager compartir dela"
+)
 PARTS = (
     "home about us contact login log in sign up register search menu faq help blog news shop cart "
     "sitemap careers jobs privacy terms account subscribe newsletter events gallery services "
     "products support kontakt impressum startseite accueil inicio hem"
 )
+HEAD, FOOT = 4, 3  # lines of a page where notices stand, a quarter of its lines at most
 
 
 @cache
@@ -50,13 +57,13 @@ class LineRules:
     """
 
     name: ClassVar[str] = "line_rules"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = ("keep",)
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
     notice_words: int = 2  # words of notices in a line (cookies, privacy, reserved ...)
     notice_length: int = 60  # words; a longer line is no notice
-    share_length: int = 8  # words; all of them are names of networks or ask to share
+    share_length: int = 8  # words; all name networks or ask to share, and one does either alone
     run_lines: int = 6  # short lines in a row that may be navigation
     run_length: int = 3  # words; a line of so many is short
     run_parts: int = 3  # lines of them that name a part of a site
@@ -107,9 +114,12 @@ class LineRules:
         def told(table: np.ndarray) -> np.ndarray:
             return np.add.reduceat(held(table, words.words), first)
 
-        notice = (told(notices()) >= self.notice_words) & (size <= self.notice_length)
-        share = (told(_table(SHARES)) == size) & (size >= 2) & (size <= self.share_length)
-        short = size <= self.run_length
+        prose = ~in_code(words)[first]
+        notice = (told(notices()) >= self.notice_words) & (size <= self.notice_length) & prose
+        notice &= _at_an_end(row, notice)
+        share = (told(_table(SHARES)) == size) & (size >= 2) & (size <= self.share_length) & prose
+        share &= told(_table(NETWORKS)) > 0
+        short = (size <= self.run_length) & prose
         part = short & (told(_table(PARTS)) == size)
         # Short lines in a row, without a line between them, of one text.
         breaks = np.ones(len(first), bool)
@@ -124,6 +134,16 @@ class LineRules:
 
 
 KINDS = ("notice", "share_bar", "navigation")
+
+
+def _at_an_end(row: np.ndarray, notice: np.ndarray) -> np.ndarray:
+    """Lines at the head or foot of a text without such `notice` lines between, bool[lines]."""
+    most = np.bincount(row)
+    at = np.arange(len(row)) - (np.cumsum(most) - most)[row]
+    head, foot = np.minimum(HEAD, most // 4)[row], np.minimum(FOOT, most // 4)[row]
+    end = (at < head) | (at >= most[row] - foot)
+    elsewhere = np.bincount(row, notice & ~end, len(most)) > 0
+    return end & ~elsewhere[row]
 
 
 def _spans(words: Words, first: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

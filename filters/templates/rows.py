@@ -112,11 +112,13 @@ ROWS = pa.schema([
     pa.field("value", pa.uint64(), nullable=False),  # line: its words; page: its text
     pa.field("words", pa.uint16(), nullable=False),  # of a line, at most 65,535
     pa.field("mark", pa.uint16(), nullable=False),  # line: see `mark_of`; page: anchors
+    pa.field("before", pa.uint16(), nullable=False),  # of a line: tag of its neighbour; 0: none
+    pa.field("after", pa.uint16(), nullable=False),
     pa.field("document", pa.list_(DOCUMENT), nullable=False),
 ])  # fmt: skip
 # What was counted: of lines and anchors that enough pages share, and of all pages.
 SEEN = pa.schema([
-    *(field for field in ROWS if field.name not in {"page", "words", "mark"}),
+    *(f for f in ROWS if f.name not in {"page", "words", "mark", "before", "after"}),
     pa.field("page", pa.uint64(), nullable=False),
     pa.field("mark", pa.uint16(), nullable=False),  # page: anchors
     pa.field("pages", pa.uint32(), nullable=False),  # that have it; page: of its host

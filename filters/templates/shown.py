@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .families import Families, shared_grams
-from .laid import Words, cover, table_of, words_of
+from .families import Families, template_of
+from .laid import Words, cover, words_of
 
 OPEN, CLOSE = "⟦", "⟧"
 FILLS = 12  # of a page that are shown
 LONGEST = 4000  # characters of a template that are shown
-OWN = "[… own text …]"  # for a line that the template does not explain
+OWN = "[… own text …]"  # for lines that the template does not explain
+OWN_WORDS = "[…]"  # and for words of a line that it does
 
 
 def show(texts: pa.Array, ngram: int) -> dict[str, Any]:
@@ -22,9 +23,9 @@ def show(texts: pa.Array, ngram: int) -> dict[str, Any]:
 
     `texts` are at most `Families.sample` of them, so that the template is the one that was used.
     """
-    shared = shared_grams(texts, ngram, Fraction(Families.sample_share))
+    known = template_of(texts, ngram, Fraction(Families.sample_share))
     words = words_of(texts)
-    state = cover(words, ngram, table_of(shared))
+    state = cover(words, ngram, known)
     marked = [_marked(words, state, row) for row in range(len(texts))]
     template = marked[0][0]
     if len(template) > LONGEST:
@@ -33,26 +34,31 @@ def show(texts: pa.Array, ngram: int) -> dict[str, Any]:
 
 
 def _marked(words: Words, state: np.ndarray, row: int) -> tuple[str, list[str]]:
-    """One text with its slots marked, lines of its own left out; and what fills the slots."""
+    """One text with its slots marked, text of its own left out; and what fills the slots."""
     view = words.view
     start, end = int(view.offsets[row]), int(view.offsets[row + 1])
     text = view.data[start:end].tobytes()
     first, last = int(words.ends[row - 1]) if row else 0, int(words.ends[row])
     places = words.places[first:last]
-    own = {int(line) for line in np.unique(places[state[first:last] == 0, 2])}
+    told = {int(line) for line in np.unique(places[state[first:last] != 0, 2])}
+    own = {int(line) for line in np.unique(places[:, 2])} - told
     pieces: list[str] = []
     fills: list[str] = []
     read, i = 0, 0
     while i < last - first:
-        if state[first + i] != 2:
+        kind = state[first + i]
+        if kind == 1:
             i += 1
             continue
         j = i
-        while j < last - first and state[first + j] == 2 and places[j, 2] == places[i, 2]:
+        while j < last - first and state[first + j] == kind and places[j, 2] == places[i, 2]:
             j += 1
         begin, stop = int(places[i, 0]) - start, int(places[j - 1, 1]) - start
-        fills.append(text[begin:stop].decode("utf-8", "replace"))
-        pieces += [text[read:begin].decode("utf-8", "replace"), f"{OPEN}{fills[-1]}{CLOSE}"]
+        shown = OWN_WORDS
+        if kind == 2:
+            fills.append(text[begin:stop].decode("utf-8", "replace"))
+            shown = f"{OPEN}{fills[-1]}{CLOSE}"
+        pieces += [text[read:begin].decode("utf-8", "replace"), shown]
         read = stop
         i = j
     pieces.append(text[read:].decode("utf-8", "replace"))

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -73,15 +74,24 @@ if TYPE_CHECKING:
     from ...documents.exchange import Round
 
 LONE = ("keep", "line_rules")
+BOUNDS = (  # a recipe has seen to it that these are whole numbers
+    ("line_pages", 2, None), ("notice_hosts", 2, None), ("anchor_ngram", 2, 64),
+    ("anchors", 4, 1024),  # each is a row of the exchange
+    ("ngram", 2, 64), ("min_pages", 3, None), ("min_slotted", 0, None), ("min_prose", 0, None),
+    ("exemplars", 1, None),
+)  # fmt: skip
 EXCERPT = 120  # characters of a line that are shown
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateSurvey:
-    """Scores `host` and `page` uint64: hashes of host (0: none) and URL (of the id where none)."""
+    """Scores `host` and `page` uint64: hashes of host (0: none) and URL (of the id where none).
+
+    http and https, `www.` or not, a fragment and a slash at the end make no other page.
+    """
 
     name: ClassVar[str] = "template_survey"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = ("keep",)
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
     needs_text: ClassVar[bool] = False
@@ -100,7 +110,7 @@ class TemplateSurvey:
 def _hashes(column: pa.Array) -> np.ndarray:
     view = text_view(column)
     out = np.zeros(view.rows, np.uint64)
-    kernels.hash_names(view.data, view.offsets, out)
+    kernels.hash_addresses(view.data, view.offsets, out)
     return out
 
 
@@ -113,12 +123,12 @@ class Templates:
     """
 
     name: ClassVar[str] = "templates"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     reasons: ClassVar[tuple[str, ...]] = ("keep", "template")
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {
             "line_pages", "line_share", "notice_hosts", "ngram", "min_pages", "min_share",
-            "min_slotted", "min_prose", "exemplars", "choice", "lone",
+            "min_slotted", "min_prose", "cross_share", "exemplars", "choice", "lone",
         }
     )  # fmt: skip
     decided: ClassVar[pa.Schema] = DECIDED
@@ -133,12 +143,13 @@ class Templates:
     min_share: str = "0.3"  # of a page's words, in lines of the template with a slot; exact
     min_slotted: int = 20  # and so many of them
     min_prose: int = 60  # own words in lines of prose that save a page
+    cross_share: str = "0.5"  # of a page's words, in its template, in a family of several hosts
     exemplars: int = 3  # template pages of a family that stay
     choice: str = "novelty"  # which of them: novelty, length or id
     lone: str = "keep"  # or line_rules, for pages of hosts of fewer than `line_pages`
 
     def __post_init__(self) -> None:
-        for name in ("line_share", "min_share"):  # YAML reads 0.05 as a float
+        for name in ("line_share", "min_share", "cross_share"):  # YAML reads 0.05 as a float
             object.__setattr__(self, name, str(getattr(self, name)))
             if not 0 < fraction(getattr(self, name)) <= 1:
                 msg = (
@@ -146,12 +157,11 @@ class Templates:
                     "fraction above 0 and at most 1, such as 0.5 or 1/2"
                 )
                 raise UsageError(msg)
-        for name, least in (
-            ("line_pages", 2), ("notice_hosts", 2), ("anchor_ngram", 2), ("anchors", 4),
-            ("ngram", 2), ("min_pages", 3), ("min_slotted", 0), ("min_prose", 0), ("exemplars", 1),
-        ):  # fmt: skip
-            if getattr(self, name) < least:
-                msg = f"templates: {name} is {getattr(self, name)}, expected >= {least}"
+        for name, least, most in BOUNDS:
+            value = getattr(self, name)
+            if value < least or (most is not None and value > most):
+                allowed = f">= {least}" if most is None else f"{least} to {most:,}"
+                msg = f"templates: {name} is {value}, expected {allowed}"
                 raise UsageError(msg)
         for name, known in (("choice", CHOICES), ("lone", LONE)):
             value = getattr(self, name)
@@ -189,6 +199,7 @@ class Templates:
                 min_share=self.min_share,
                 min_slotted=self.min_slotted,
                 min_prose=self.min_prose,
+                cross_share=self.cross_share,
                 exemplars=self.exemplars,
                 choice=self.choice,
             ),
@@ -206,7 +217,7 @@ class Templates:
         counts = np.zeros((view.rows, 2), np.int32)
         used = view.data[view.offsets[0] : view.offsets[-1]]
         room = int(np.count_nonzero(used == 10)) + view.rows
-        lines, marks = np.empty((room, 2), np.uint64), np.empty((room, 4), np.int32)
+        lines, marks = np.empty((room, 2), np.uint64), np.empty((room, 6), np.int32)
         texts = np.empty(view.rows, np.uint64)
         number = kernels.survey(
             view.data,
@@ -227,17 +238,20 @@ class Templates:
         host_or_own = mix(np.where(host == 0, own, host))
         row, lane = np.nonzero(anchors)
         none = np.zeros(len(row), np.uint16)
+        alone = np.zeros(view.rows, np.uint16)
         every = np.arange(view.rows)
         who = documents_of(documents), no_documents(number), no_documents(len(row))
         line_marks = mark_of(marks[:, 2], marks[:, 3])
         anchor_keys = mix(anchors[row, lane] ^ np.uint64(1))  # apart from lines of the same hash
         pieces: list[tuple[Any, ...]] = [
-            (PAGE, every, host_or_own, texts, counts[:, 0], counts[:, 1]),
-            (LINE, marks[:, 0], mix(lines[:, 1]), lines[:, 0], marks[:, 1], line_marks),
-            (ANCHOR, row, anchor_keys, none, none, none),
-        ]
+            (PAGE, every, host_or_own, texts, counts[:, 0], counts[:, 1], alone, alone),
+            (LINE, marks[:, 0], mix(lines[:, 1]), lines[:, 0], marks[:, 1], line_marks,
+             marks[:, 4], marks[:, 5]),
+            (ANCHOR, row, anchor_keys, none, none, none, none, none),
+        ]  # fmt: skip
         found = []
-        for (kind, at, partition, value, words, mark), document in zip(pieces, who, strict=True):
+        for piece, document in zip(pieces, who, strict=True):
+            kind, at, partition, value, words, mark, before, after = piece
             where = pa.array(at)
             columns = {
                 "partition": pa.array(partition),
@@ -249,6 +263,8 @@ class Templates:
                 "value": pa.array(value.astype(np.uint64)),
                 "words": pa.array(np.minimum(words, 0xFFFF).astype(np.uint16)),
                 "mark": pa.array(mark.astype(np.uint16)),
+                "before": pa.array(before.astype(np.uint16)),
+                "after": pa.array(after.astype(np.uint16)),
                 "document": document,
             }
             found.append(pa.table(columns, schema=ROWS))
@@ -264,7 +280,10 @@ class Templates:
         counted = {n: np.zeros(batch.num_rows, np.int32) for n in COUNTED}
         exemplar = np.zeros(batch.num_rows, bool)
         text = batch.column("text").take(pa.array(rows))
-        cuts, fills = self._lines(text, found)
+        (*cuts, least), fills = self._lines(text, found)
+        ends = np.searchsorted(cuts[0], np.arange(len(rows) + 1)).tolist()
+        where = np.stack([cuts[1], least], 1).tolist()
+        seen = [where[start:end] for start, end in pairwise(ends)]
         at, starts, lengths, reasons = _with_rules(cuts, text, found)
         for name in ("words", "template_words", "own_words"):
             counted[name][rows] = array(found, name)
@@ -273,7 +292,14 @@ class Templates:
         share = counted["template_words"] / np.maximum(counted["words"], 1)
         notes = [
             json.dumps(_note(*each))
-            for each in zip(found.select(NOTED).to_pylist(), fills.tolist(), text, strict=True)
+            for each in zip(
+                found.select(NOTED).to_pylist(),
+                array(found, "host_pages").tolist(),
+                seen,
+                fills.tolist(),
+                text,
+                strict=True,
+            )
         ]
         edits = Edits(
             rows=rows[at],
@@ -291,9 +317,10 @@ class Templates:
     @staticmethod
     def _lines(text: pa.Array, found: pa.Table) -> tuple[list[np.ndarray], np.ndarray]:
         """Cuts (rows, starts, lengths) and fill-in lines of some texts."""
-        gone = _flat(found.column("segments"), _stays(found))
-        marked = _flat(found.column("filled"), np.ones(len(text), bool))
-        return strip(words_of(text), gone, marked)
+        segments, gone_ends = _flat(found.column("segments"), _stays(found))
+        gone = [segments.field(n).to_numpy(zero_copy_only=False) for n in ("line", "how", "pages")]
+        filled, marked_ends = _flat(found.column("filled"), np.ones(len(text), bool))
+        return strip(words_of(text), (*gone, gone_ends), (filled.to_numpy(), marked_ends))
 
 
 def _stays(found: pa.Table) -> np.ndarray:
@@ -326,20 +353,25 @@ COUNTED = ("words", "template_words", "own_words", "fill_lines", "fill_words")
 NOTED = ["words", "template_words", "own_words", "exemplar"]
 
 
-def _flat(column: pa.ChunkedArray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _flat(column: pa.ChunkedArray, which: np.ndarray) -> tuple[pa.Array, np.ndarray]:
     """Values of a list column and the end of each row's; rows not in `which` have none."""
-    sizes = column.combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-    chunks = [c.flatten() for c in column.chunks]
-    values = pa.concat_arrays(chunks).to_numpy() if chunks else np.zeros(0, np.uint64)
+    lists = pa.concat_arrays([*column.chunks, pa.array([], column.type)])
+    sizes = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
     keep = np.repeat(which, sizes)
-    values = values[keep].copy()
-    values.flags.writeable = False
-    return values, np.cumsum(sizes * which)
+    return lists.flatten().filter(pa.array(keep)), np.cumsum(sizes * which)
 
 
-def _note(row: dict[str, Any], fills: list[int], text: pa.Scalar) -> dict[str, Any]:
-    """What `why` shows of one document."""
+def _note(
+    row: dict[str, Any], pages: int, cuts: list[list[int]], fills: list[int], text: pa.Scalar
+) -> dict[str, Any]:
+    """What `why` shows of one document: of each cut, by its start, the host's pages that have it.
+
+    Of several lines, those that have the line that the fewest have.
+    """
     note: dict[str, Any] = {}
+    if cuts:
+        seen = [{"start": start, "pages": least} for start, least in cuts]
+        note["boilerplate"] = {"pages_of_host": pages, "cuts": seen}
     if row["words"]:
         note["template"] = row
     if fills[0]:

@@ -14,6 +14,8 @@ from gristmill.filters.templates import LineRules
 
 NAVIGATION = "Home\nAbout us\nNews\nContact us\nGardening\nOld maps"
 
+PROSE = "The river is long.\n" * 6
+
 
 def left(*texts, stage=None):
     """Texts without what is cut, and the scores."""
@@ -33,9 +35,9 @@ def left(*texts, stage=None):
     ],
 )
 def test_line_rules_cut_what_is_no_content(line, kind):
-    text = f"The river is long.\n{line}\nIt ends at the sea."
-    found, scores = left(text, "Another text.")
-    assert found == ["The river is long.\nIt ends at the sea.", "Another text."]
+    body = "The river is long.\n" * 4
+    found, scores = left(f"{line}\n{body}It ends at the sea.", "Another text.")
+    assert found == [f"{body}It ends at the sea.", "Another text."]
     assert scores[kind].tolist() == [line.count("\n") + 1, 0]
 
 
@@ -46,6 +48,12 @@ def test_line_rules_cut_what_is_no_content(line, kind):
         "Her privacy mattered to her.",
         "Print the share of each heir on this page and send it by post.",
         "Home\nAbout us\nNews",
+        "Share your thoughts on this with your doctor.",
+        f"{PROSE}Like this\n{PROSE}Follow us\n{PROSE}",
+        f"{PROSE}Privacy law made every browser ask before it takes cookies.\n{PROSE}",
+        f"Privacy law and cookies\n{PROSE}Each browser asks before it takes cookies.\n{PROSE}",
+        f"{PROSE}```\n{NAVIGATION}\ncopyright license\n```\n",
+        f"{PROSE}\n    copyright license\n\n{PROSE}",
         "2 eggs\n1 lemon\nsalt\nbutter\nsugar\nmilk\nflour\ncream",
         "Tyger Tyger\nburning bright\nIn the forests\nof the night",
         "Cookies and privacy " + "are words of a long paragraph of content " * 10,

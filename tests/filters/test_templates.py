@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass
 
@@ -376,7 +377,7 @@ def test_hosts_of_few_pages_get_line_rules_where_asked(draw):
     def pages(host, number):
         return [
             Doc(
-                f"{cut[0]}\n{prose(draw, 80)}\n{told}\n\n{cut[1]}\n{prose(draw, 60)}",
+                f"{cut[0]}\n{prose(draw, 80)}\n{told}\n\n{prose(draw, 60)}\n{cut[1]}",
                 f"https://{host}/{i}",
                 host,
             )
@@ -429,6 +430,143 @@ def test_decisions_any_order_shards_and_partitions_the_same(shards, partitions, 
     assert left == left_again
 
 
+def host_of(pages, host="a.example"):
+    return [Doc(text, f"https://{host}/{i}", host) for i, text in enumerate(pages)]
+
+
+MENU = "Home | Recipes | Songs | About us"
+FOOTER = "All that you read on this page may be copied by people who ask before they do."
+
+
+def framed(lines):
+    return "\n".join([MENU, *lines, FOOTER])
+
+
+def without(text):
+    return text.removeprefix(f"{MENU}\n").removesuffix(f"\n{FOOTER}").removesuffix("\n")
+
+
+def assert_only_frames_go(bodies):
+    _, left, _ = decide(host_of([framed(lines) for lines in bodies]))
+    assert [without(text) for text in left] == ["\n".join(lines) for lines in bodies]
+    assert sum(MENU in text for text in left) == 1
+    assert sum(FOOTER in text for text in left) == 1
+
+
+def test_lines_of_content_that_recur_stay(draw):
+    usual = [f"{n} spoons of {word(draw)}" for n in range(12)]
+    steps = [
+        f"{x} it well, and then set it all aside."
+        for x in ("Mix", "Cook", "Cool", "Fry", "Bake", "Boil")
+    ]
+    bodies = []
+    for _ in range(60):
+        mine = [*draw.sample(usual, 6), *(f"{draw.randrange(99)} of {word(draw)}" for _ in "ab")]
+        both = [*draw.sample(steps, 2), prose(draw, 30), prose(draw, 30)]
+        draw.shuffle(mine)
+        draw.shuffle(both)
+        bodies.append([prose(draw, 30), "Take", *mine, "Method", *both])
+    assert_only_frames_go(bodies)
+
+
+def test_refrains_and_answers_that_recur_on_a_page_stay(draw):
+    refrain = ["and home they went", "home to the house by the river", "all in the early morning"]
+    bodies = []
+    for i in range(60):
+        lines = [prose(draw, 6) for _ in range(12)]
+        song = [x for k in range(0, 12, 4) for x in (*lines[k : k + 4], *refrain)]
+        bodies.append(song if i % 3 == 0 else lines)
+    assert_only_frames_go(bodies)
+
+
+@pytest.mark.parametrize("between", [": ", "\n"])
+def test_labels_stay_with_their_values(draw, between):
+    bodies = []
+    for _ in range(60):
+        values = {label: draw.choice("abcdefgh") * 3 for label in ("Colour", "Size", "Made in")}
+        facts = [f"{k}{between}{v}" for k, v in values.items() if draw.random() < 0.9]
+        bodies.append([prose(draw, 60), *"\n".join(facts).split("\n"), prose(draw, 20)])
+    assert_only_frames_go(bodies)
+
+
+def test_sentences_in_slots_are_prose_of_the_page(draw):
+    def page(i):
+        said = [prose(draw, 14) for _ in range(6)]
+        return "\n".join(
+            f"Lot {i * 10 + k} of the sale on view: {x} Ask for it at the desk of the large house."
+            for k, x in enumerate(said)
+        )
+
+    _, left, _ = decide(host_of([page(i) for i in range(40)]))
+    assert None not in left
+    values = [
+        "\n".join(
+            f"Lot {i * 10 + k} of the sale on view: {word(draw)} {word(draw)} {i * k} Ask for it "
+            "at the desk of the large house."
+            for k in range(6)
+        )
+        for i in range(40)
+    ]
+    _, left, _ = decide(host_of(values))
+    assert sum(text is None for text in left) == 37
+
+
+@pytest.mark.parametrize("first", ["ก", "ກ", "ក", "က", "ၵ", "ཀ", "一"])
+def test_texts_without_spaces_under_one_template_stay(draw, first):
+    letters = [chr(ord(first) + i) for i in range(14)]
+    syllables = [a + b for a in letters[:8] for b in letters[8:]]
+    mark = "་" if first == "ཀ" else ""
+
+    def page(i):
+        text = mark.join(draw.choice(syllables) for _ in range(300))
+        return f"{filled(draw, i).text}\n{text}"
+
+    _, left, _ = decide(host_of([page(i) for i in range(40)]))
+    assert None not in left
+
+
+def test_footer_that_strangers_share_makes_no_template_pages(draw):
+    def page(i):
+        lines = [prose(draw, 4) for _ in range(25)]
+        name = word(draw).capitalize()
+        footer = (
+            f"This site is run by {name} and was made on day {i} of the year. Write to us at box "
+            f"{i * 7} or call {i * 131} from nine to five, and name the page that you have read."
+        )
+        return Doc("\n".join([*lines, footer]), f"https://h{i}.example/", f"h{i}.example")
+
+    docs = [page(i) for i in range(30)]
+    _, left, _ = decide(docs)
+    assert left == [d.text for d in docs]
+
+
+def test_one_page_under_several_addresses_counts_once(draw):
+    pages = [prose(draw, 120) + "\n" + prose(draw, 90) for _ in range(4)]
+    forms = ("http://a.example/{}", "https://www.a.example/{}/", "https://A.example/{}#top")
+    docs = [
+        Doc(f"{text}\nRead {k} times", form.format(n), form.split("/")[2])
+        for k, form in enumerate(forms * 3)
+        for n, text in enumerate(pages)
+    ]
+    _, left, _ = decide(docs)
+    assert left == [d.text for d in docs]
+
+
+def test_evidence_of_a_cut_names_the_pages_that_have_it(draw):
+    pages = [framed([prose(draw, 80)]) if i < 9 else prose(draw, 80) for i in range(12)]
+    _, _, measured = decide(host_of(pages))
+    (note,) = [
+        json.loads(n)
+        for r, n in zip(measured.evidence.rows, measured.evidence.notes, strict=True)
+        if r == 5
+    ]
+    assert note["boilerplate"]["pages_of_host"] == 12
+    assert note["boilerplate"]["cuts"] == [
+        {"start": 0, "pages": 9},
+        {"start": len(pages[5]) - len(FOOTER), "pages": 9},
+    ]
+
+
 def test_second_run_removes_nothing(draw):
     docs = [filled(draw, i, own=80 * (i % 3 == 0)) for i in range(30)]
     docs += [
@@ -452,6 +590,9 @@ def test_nothing_in_nothing_out():
         ({"min_share": "half"}, "min_share is 'half'"),
         ({"line_share": 0}, "line_share is '0'"),
         ({"exemplars": 0}, "exemplars is 0, expected >= 1"),
+        ({"anchors": 100_000}, "anchors is 100000, expected 4 to 1,024"),
+        ({"ngram": 65}, "ngram is 65, expected 2 to 64"),
+        ({"cross_share": "2"}, "cross_share is '2'"),
         ({"choice": "novel"}, "did you mean 'novelty'"),
         ({"lone": "line_rule"}, "did you mean 'line_rules'"),
     ],
