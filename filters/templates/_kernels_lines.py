@@ -33,7 +33,7 @@ def _fmix(x):
 
 
 @njit(cache=True, nogil=True)
-def _place(shared, h):
+def _found_at(shared, h):
     """Where `h` stands in ascending hashes; -1: nowhere."""
     low = 0
     high = len(shared)
@@ -110,10 +110,10 @@ def _line_kinds(data, start, end, words, places, first, last, gone, how, marked,
         stands = 0
         place = -1
         if here < stop and i > begin:
-            if _place(marked, exact) >= 0:
+            if _found_at(marked, exact) >= 0:
                 state = 2
             else:
-                place = _place(gone, exact)
+                place = _found_at(gone, exact)
                 if place >= 0:
                     stands = how[place]
                     state = 4 if stands & FIRST else 1
