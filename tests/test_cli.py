@@ -40,6 +40,7 @@ HEAVY = {
     "tokenizers",
     "resiliparse",
 }
+MIX = ("mix", "mix plan", "mix show", "mix trace", "mix amend", "mix account")
 HEADER = """# The command line
 
 What `gristmill COMMAND --help` prints; `tests/test_cli.py` compares. To write this page anew:
@@ -63,7 +64,7 @@ def ask(*args, code=0, **env):
 def document() -> str:
     """docs/cli.md as it should be."""
     parts = [HEADER]
-    for command in ["", *COMMANDS, "mix", "mix show", "mix trace", *DEDUP, *QUALITY]:
+    for command in ["", *COMMANDS, *MIX, *DEDUP, *QUALITY]:
         title = f"gristmill {command}".strip()
         parts.append(
             f"## `{title}`\n\n```text\n{ask(*command.split(), '--help').stdout.strip()}\n```\n"
