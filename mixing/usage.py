@@ -32,11 +32,16 @@ class Usage:
         base = np.cumsum(tokens) - tokens  # of each document, in one long row of tokens
         sorted_pieces = [np.asarray(p)[by] for p, by in zip(pieces, by_document, strict=True)]
         begins = [base[p[:, 0]] + p[:, 1] for p in sorted_pieces]
-        cuts = np.sort(np.concatenate([base, *begins]))
-        starts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
-        self.base, self._starts = base, starts
+        # most pieces begin with their document: only the others are sorted and looked up
+        inner = [b[p[:, 1] > 0] for b, p in zip(begins, sorted_pieces, strict=True)]
+        cuts = np.sort(np.concatenate(inner), kind="stable")
+        cuts = cuts[np.diff(cuts, prepend=-1) > 0]
+        cuts = cuts[base[np.searchsorted(base, cuts, side="right") - 1] != cuts]
+        starts = np.sort(np.concatenate([base, cuts]), kind="stable")
+        base_at = np.arange(len(base) + 1) + np.searchsorted(cuts, np.append(base, tokens.sum()))
+        self.base, self._starts, self._tokens = base, starts, tokens
         self.lengths = np.diff(starts, append=int(tokens.sum()))
-        self.document = np.searchsorted(base, starts, side="right") - 1
+        self.document = np.repeat(np.arange(len(base)), np.diff(base_at))
         self.opens = starts == base[self.document]  # holds its document's first token
         self.closes = starts + self.lengths == (base + tokens)[self.document]  # or its last one
         self.times = np.zeros(len(starts), dtype=np.int64)
@@ -44,14 +49,28 @@ class Usage:
         self._windows: list[np.ndarray] = []
         self._heads: list[np.ndarray] = []
         for k, begin in enumerate(begins):
-            low = np.searchsorted(starts, begin)
-            each = np.searchsorted(starts, begin + sorted_pieces[k][:, 2]) - low
+            places = self._places(begin, sorted_pieces[k], base_at)
+            low, each = places[:, 0], places[:, 1] - places[:, 0]
             first = np.cumsum(each) - each
             self._heads.append(first)
             self.segments.append(np.repeat(low - first, each) + np.arange(int(each.sum())))
             edges = np.asarray(offsets[k]).astype(np.int64)
             window = np.repeat(np.arange(len(edges) - 1), edges[1:] - edges[:-1])
             self._windows.append(np.repeat(window[by_document[k]], each))
+
+    def _places(self, begin: np.ndarray, pieces: np.ndarray, base_at: np.ndarray) -> np.ndarray:
+        """First segment of each piece, and the first after it: int64[p, 2].
+
+        `begin`: first tokens in the long row, ascending; `base_at`: of documents, and the end.
+        """
+        rows = pieces[:, 0].astype(np.int64)
+        end = begin + pieces[:, 2]
+        out = np.stack([base_at[rows], base_at[rows + 1]], axis=1)
+        cut = np.flatnonzero(pieces[:, 1] > 0)
+        out[cut, 0] = np.searchsorted(self._starts, begin[cut])
+        cut = np.flatnonzero(end != self.base[rows] + self._tokens[rows])
+        out[cut, 1] = np.searchsorted(self._starts, end[cut])
+        return out
 
     def spread(self, lane: int, counts: np.ndarray) -> np.ndarray:
         """Reads of each of the lane's segments when its window w is read counts[w] times."""
