@@ -64,6 +64,7 @@ class ReadStep(Step):
         own = [converter.name, converter.revision, converter]
         said = [source.name, source.dump, source.license, dict(source.reader)]
         libraries = run.versions("pyarrow", "resiliparse", "zstandard", "brotli", "isal")
+        libraries += run.versions(*getattr(converter, "libraries", ()))
         parts = [FORMAT, REVISION, own, said, libraries, unicodedata.unidata_version]
         if key in run.removals:
             parts.append(sorted(i.hex() for i in run.removals[key]))

@@ -100,6 +100,11 @@ class Trajectory:
                 raise UsageError(msg + did_you_mean(value, known))
         HeldOut.check(self.benchmarks)
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Those whose version bears on what comes out, beside the reader's."""
+        return () if self.bad_calls == "keep" else ("jsonschema-rs",)
+
     def __call__(self, items: Iterator[Record | Loss | Skip]) -> Iterator[Draft | Loss | Skip]:
         """Losses and skips of the reader pass through."""
         held = HeldOut.of(self.benchmarks, self.held_out)
