@@ -120,10 +120,16 @@ class Trail:
 
     def check_final(self, shard: str, ordinal: int) -> None:
         """The token ids decode to the corpus text, and end with the end of document."""
-        text = self.table(f"corpus/{shard}.parquet").column("text")[ordinal].as_py()
+        row = self.table(f"corpus/{shard}.parquet").slice(ordinal, 1).to_pylist()[0]
         ids = self.tokens(shard, ordinal)
-        assert self.tokenizer.decode(ids[:-1].tolist(), skip_special_tokens=False) == text
         index = json.loads(self.run.store.path(f"tokens/{shard}.index.json").read_bytes())
+        text, raw = row["text"], row["text"].encode()
+        if row["turns"] is not None:  # laid out: what was said, with a line before arguments
+            said = [("\n" * (t["role"] == "arguments")).encode() for t in row["turns"]]
+            said = [b + raw[t["body"] : t["stop"]] for b, t in zip(said, row["turns"], strict=True)]
+            text = b"".join(said).decode()
+        words = [i for i in ids.tolist() if str(i) not in index["placed"]]
+        assert self.tokenizer.decode(words, skip_special_tokens=False) == text
         assert ids[-1] == index["eos_id"]
 
     def check_position(self, position: int) -> int:
