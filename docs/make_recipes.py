@@ -72,8 +72,8 @@ Roles: `system`, `user`, `assistant`, `tool`, as the source has others, and `oth
 is not named; within a turn `call` (a tool's name), its `arguments`, `result` (in a user's turn) and
 more `text`, which get nothing around them unless named. With `loss: assistant` targets are what
 the assistant says and calls, and the tails of its turns; not heads of turns, which a model is
-given, nor calls that `bad_calls: untrained` found bad, nor messages of `weight: 0`. With `all` only
-the heads of turns are left out.
+given, nor calls that `bad_calls: untrained` found bad, nor messages of `weight: 0`. With `all`
+nothing is left out.
 The books have a row `turns` for the headings that went, and `unlearnt_tokens` by shard.
 """
 

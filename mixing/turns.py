@@ -177,6 +177,7 @@ class Renderer:
     def lay_out(self, turns: Sequence[Mapping[str, Any]]) -> Run:
         """A document's turns (`documents.schema.TURN`), in order; those cut whole are not there."""
         run = Run([], [], [])
+        everything = self.spec.loss == "all"
         held: list[tuple[int, bool]] = []  # ids before the next span
         open_: list[tuple[int, list[int], bool]] = []  # level, tail, learnt
 
@@ -189,13 +190,13 @@ class Renderer:
             level = LEVELS.get(role, 0)
             close(level)
             head, tail = self.around(role)
-            held.extend((i, learnt and level > 0) for i in head)
+            held.extend((i, learnt and (level > 0 or everything)) for i in head)
             open_.append((level, tail, learnt))
 
         for turn, alive in zip(turns, _alive(turns), strict=True):
             if not alive:
                 continue
-            role, learnt = turn["role"], self.spec.loss == "all" or bool(turn["trained"])
+            role, learnt = turn["role"], everything or bool(turn["trained"])
             if role in LEVELS and not open_:
                 begin("assistant" if turn["trained"] else "user", learnt)
             begin(role, learnt)

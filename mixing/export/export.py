@@ -22,10 +22,10 @@ FORMAT: Final = 1
 BLOCK_TOKENS: Final = 1 << 20  # tokens of a block: 8 MB as the feed gives them
 
 
-def _parquet(folder: Path, dtype: np.dtype, length: int) -> Writer:
+def _parquet(folder: Path, dtype: np.dtype, length: int, masked: bool) -> Writer:
     from .parquet import ParquetWriter  # pyarrow, which the others do without
 
-    return ParquetWriter(folder, dtype, length)
+    return ParquetWriter(folder, dtype, length, masked)
 
 
 FORMATS: Final[Mapping[str, Any]] = {
@@ -42,11 +42,18 @@ def export(
 ) -> dict[str, Any]:
     """Write stages of a plan (all of them, unless named) below `out`; returns `export.json`.
 
-    UsageError for a format or stage that is not there, or where `out` exists; DamagedError, with
-    nothing left behind, when a token shard is not what its index says.
+    Loss masks of conversations stand beside the tokens (`writers`). UsageError for a format or
+    stage that is not there, for a plan that the format cannot hold, or where `out` exists;
+    DamagedError, with nothing left behind, when a token shard is not what its index says.
     """
     if to not in FORMATS:
         raise UsageError(f"--to {to}: not a format{did_you_mean(to, FORMATS)}")
+    if to == "megatron" and feed.plan.turns:
+        raise UsageError(
+            "--to megatron: the plan has tokens of conversations that are no targets, and .bin has "
+            "no place to say which; read the plan itself (adapters.megatron.PlanDataset), export "
+            "to ds, npy, mds or parquet, or lay turns out with `loss: all`"
+        )
     names = [stage.name for stage in feed.plan.stages]
     for name in stages or ():
         if name not in names:
@@ -64,13 +71,14 @@ def export(
 
 def _write(feed: TokenFeed, to: str, work: Path, names: Sequence[str]) -> dict[str, Any]:
     dtype = feed.token_dtype().newbyteorder("<")
+    masked = bool(feed.plan.turns)
     stages = []
     for number, stage in enumerate(feed.plan.stages):
         if stage.name not in names:
             continue
         folder = work / f"{number}-{_plain(stage.name)}"
         folder.mkdir(parents=True)
-        with closing(FORMATS[to](folder, dtype, stage.sequence_length)) as writer:
+        with closing(FORMATS[to](folder, dtype, stage.sequence_length, masked)) as writer:
             for block in _blocks(feed, stage, dtype):
                 writer.add(block)
         files = sorted(p for p in folder.rglob("*") if p.is_file())

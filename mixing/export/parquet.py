@@ -15,7 +15,8 @@ from .writers import Block
 class ParquetWriter:
     """Columns: position, input_ids, segments (lengths), loss_mask, and those of `PROVENANCE`."""
 
-    def __init__(self, folder: Path, dtype: np.dtype, length: int) -> None:
+    def __init__(self, folder: Path, dtype: np.dtype, length: int, masked: bool) -> None:
+        del masked  # the labels that are there stand in a column either way
         ids = pa.list_(pa.from_numpy_dtype(dtype), length)
         self.schema = pa.schema(
             [

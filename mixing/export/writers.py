@@ -7,6 +7,10 @@ ds        tokens.ds flat tokens, tokens.ds.index uint64 ends of pieces, tokens.d
           datatrove 0.10
 npy       tokens.npy raw tokens without a header, in spite of the name. OLMo-core 3
 mds       shard.<n>.mds of at most 64 MiB, index.json. mosaicml-streaming 0.13, version 2
+
+Where a plan has tokens of conversations that are no targets, a byte a token says which are: ds
+tokens.ds.loss (`save_loss_metadata`), npy labels_mask.npy (`label_mask_paths`), mds a column
+`loss_mask`. megatron has no place for it.
 """
 
 from __future__ import annotations
@@ -34,12 +38,23 @@ class Block:
     provenance: np.ndarray  # int64[n, 9]: `feed.PROVENANCE`
 
 
+def targets(mask: np.ndarray) -> np.ndarray:
+    """Which tokens are targets, of which labels are there: uint8[n, S] of bool[n, S].
+
+    A label stands one place before its token; the first token of a sequence has none.
+    """
+    out = np.zeros(mask.shape, np.uint8)
+    out[:, 1:] = mask[:, :-1]
+    return out
+
+
 class Writer(Protocol):
     """Takes the blocks of a stage in order; `windows` counts them."""
 
     windows: int
 
-    def __init__(self, folder: Path, dtype: np.dtype, length: int) -> None: ...
+    def __init__(self, folder: Path, dtype: np.dtype, length: int, masked: bool) -> None:
+        """`masked`: write which tokens are targets, too."""
 
     def add(self, block: Block) -> None:
         """Take windows."""
@@ -52,22 +67,28 @@ class _Flat:
     """Tokens one after the other in one file, and the lengths of their segments."""
 
     name: str
+    mask_name: str = ""
 
-    def __init__(self, folder: Path, dtype: np.dtype, length: int) -> None:
+    def __init__(self, folder: Path, dtype: np.dtype, length: int, masked: bool) -> None:
         self.folder, self.dtype, self.length = folder, dtype, length
         self.windows = 0
         self.segments: list[np.ndarray] = []
         self._file: BinaryIO = (folder / self.name).open("wb")
+        self._mask: BinaryIO | None = (folder / self.mask_name).open("wb") if masked else None
 
     def add(self, block: Block) -> None:
         """Append the windows' tokens."""
         self._file.write(block.ids.tobytes())
+        if self._mask is not None:
+            self._mask.write(targets(block.mask).tobytes())
         self.segments += block.segments
         self.windows += len(block.ids)
 
     def close(self) -> None:
         """Finish the file of tokens."""
         self._file.close()
+        if self._mask is not None:
+            self._mask.close()
 
     def lengths(self) -> np.ndarray:
         """Lengths of all segments, int64."""
@@ -78,6 +99,7 @@ class NpyWriter(_Flat):
     """OLMo-core's raw tokens."""
 
     name = "tokens.npy"
+    mask_name = "labels_mask.npy"
 
 
 class MegatronWriter(_Flat):
@@ -105,6 +127,7 @@ class DatatroveWriter(_Flat):
     """datatrove's `.ds`."""
 
     name = "tokens.ds"
+    mask_name = "tokens.ds.loss"
 
     def close(self) -> None:
         """Write ends and metadata beside the tokens."""
@@ -118,15 +141,21 @@ class DatatroveWriter(_Flat):
 
 
 class MdsWriter:
-    """mosaicml-streaming's shards: columns `input_ids` and `position`."""
+    """mosaicml-streaming's shards: columns `input_ids`, `position`, and `loss_mask` if masked."""
 
-    def __init__(self, folder: Path, dtype: np.dtype, length: int) -> None:
+    def __init__(self, folder: Path, dtype: np.dtype, length: int, masked: bool) -> None:
         self.folder = folder
-        self.sample = dtype.itemsize * length + 8  # bytes of a sample, the same for all
+        self.masked = masked
+        ids, place = (f"ndarray:{dtype.name}:{length}", dtype.itemsize * length), ("int", 8)
+        columns = {"input_ids": ids, "position": place}
+        if masked:
+            columns["loss_mask"] = (f"ndarray:uint8:{length}", length)
+        columns = dict(sorted(columns.items()))  # as its own writer has them
+        self.sample = sum(size for _, size in columns.values())  # bytes, the same for all
         self.config: dict[str, Any] = {
-            "column_encodings": [f"ndarray:{dtype.name}:{length}", "int"],
-            "column_names": ["input_ids", "position"],
-            "column_sizes": [dtype.itemsize * length, 8],
+            "column_encodings": [encoding for encoding, _ in columns.values()],
+            "column_names": list(columns),
+            "column_sizes": [size for _, size in columns.values()],
             "compression": None,
             "format": "mds",
             "hashes": [],
@@ -139,8 +168,11 @@ class MdsWriter:
     def add(self, block: Block) -> None:
         """Write a shard whenever one is full."""
         most = max(1, MDS_SHARD // (self.sample + 4))
+        masks = targets(block.mask)
         for row, ids in enumerate(block.ids):
-            self.samples.append(ids.tobytes() + struct.pack("<q", int(block.positions[row])))
+            mask = masks[row].tobytes() if self.masked else b""
+            place = struct.pack("<q", int(block.positions[row]))
+            self.samples.append(ids.tobytes() + mask + place)
             self.windows += 1
             if len(self.samples) >= most:
                 self._flush()
