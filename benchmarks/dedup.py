@@ -2,9 +2,9 @@
 
     python benchmarks/dedup.py [DATA] [--cache FOLDER]
 
-DATA is the folder of real data sets (default: $GRISTMILL_DATA or ../shared/data). One thread, best
-of five. datasketch, rensa and datatrove make signatures of the first 300 texts of each set, in an
-environment of their own below --cache. Recall and precision: `dedup_truth.py`.
+DATA is the folder of real data sets (default: $GRISTMILL_DATA or ../shared/data). One thread, CPU
+time of the best of five. datasketch, rensa and datatrove make signatures of the first 300 texts of
+each set, in an environment of their own below --cache. Recall and precision: `dedup_truth.py`.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def batch_of(texts):
 
 
 def best(function, times=5):
-    """Seconds of the fastest call."""
+    """CPU seconds of the fastest call."""
     function()
     spent = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        spent.append(time.perf_counter() - start)
+        spent.append(time.process_time() - start)
     return min(spent)
 
 
