@@ -152,7 +152,10 @@ class Index:
         self._save([*self.about["runs"], name], self.about["generation"])
 
     def drop(self, ids: set[bytes]) -> int:
-        """Take documents out of every run (their sets, ids, keys), and decide anew; how many."""
+        """Take documents out of every run (their sets, ids, keys), and decide anew; how many.
+
+        What earlier generations decided goes too, since it names them.
+        """
         names, gone = [], 0
         for run in self.runs:
             rows = run.documents
@@ -165,9 +168,10 @@ class Index:
             names.append(_without(run, keep, self.writer()))
         if gone:
             old = [r.folder for r in self.runs if r.folder.name not in names]
-            self._decide(names)
+            self._decide(names, frozenset(ids))
             for folder in old:
                 discard(folder)
+            self._forget("decisions", "changed")
         return gone
 
     def decisions(self) -> pa.Table:
@@ -175,7 +179,7 @@ class Index:
         path = self.folder / "decisions" / f"{self.about['generation']:06d}.parquet"
         return pq.read_table(path) if path.is_file() else DECISIONS.empty_table()
 
-    def _decide(self, names: list[str]) -> pa.Table:
+    def _decide(self, names: list[str], gone: frozenset[bytes] = frozenset()) -> pa.Table:
         before, generation = self.decisions(), self.about["generation"]
         earlier = {h for r in self.runs for h in r.shard_hashes.tolist()}
         old, old_starts = self._pairs(), self.starts
@@ -187,7 +191,7 @@ class Index:
         pairs = self._verified(self._candidates(), old)
         made = Clusters(exemplars=self.stage.exemplars).gather(self._edges(pairs), _no_texts)
         after = made.sort_by([("shard", "ascending"), ("id", "ascending")])
-        changed = changed_decisions(before, after, earlier)
+        changed = changed_decisions(before, after, earlier, gone)
         for folder in ("pairs", "decisions", "changed"):
             (self.folder / folder).mkdir(exist_ok=True)
         number = f"{generation + 1:06d}"
@@ -195,10 +199,14 @@ class Index:
         pq.write_table(after, self.folder / "decisions" / f"{number}.parquet", compression="zstd")
         pq.write_table(changed, self.folder / "changed" / f"{number}.parquet", compression="zstd")
         self._save(names, generation + 1)
-        for path in (self.folder / "pairs").glob("*.bin"):
-            if path.stem != number:
-                path.unlink()
+        self._forget("pairs")
         return changed
+
+    def _forget(self, *folders: str) -> None:
+        """Delete what earlier generations left in some folders."""
+        for path in (p for f in folders for p in (self.folder / f).iterdir()):
+            if path.stem != f"{self.about['generation']:06d}":
+                path.unlink()
 
     def _pairs(self) -> np.ndarray:
         path = self.folder / "pairs" / f"{self.about['generation']:06d}.bin"

@@ -41,18 +41,24 @@ def find_pairs(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return out[len(known) :]
 
 
-def changed_decisions(before: pa.Table, after: pa.Table, earlier: set[int]) -> pa.Table:
-    """Decisions on documents of earlier shards that differ now; one without a row was kept."""
+def changed_decisions(
+    before: pa.Table, after: pa.Table, earlier: set[int], gone: frozenset[bytes] = frozenset()
+) -> pa.Table:
+    """Decisions on documents of earlier shards that differ now; one without a row was kept.
+
+    Documents whose ids are `gone` are not named: neither they nor, as what was a witness, theirs.
+    """
     old = {(r["shard"], r["id"]): r for r in before.to_pylist()}
     new = {(r["shard"], r["id"]): r for r in after.to_pylist()}
     rows = []
     for key in sorted(old.keys() | new.keys()):
-        if key[0] not in earlier:
+        if key[0] not in earlier or key[1] in gone:
             continue
         was, now = old.get(key), new.get(key)
         told = [(r["code"], r["witness_id"]) if r else (0, None) for r in (was, now)]
         if told[0] != told[1]:
-            rows.append((*key, *told[0], *told[1]))
+            witness = None if told[0][1] in gone else told[0][1]
+            rows.append((*key, told[0][0], witness, *told[1]))
     names = ("shard", "id", "code_before", "witness_before", "code", "witness")
     kinds = (pa.uint64(), pa.binary(16), pa.uint8(), pa.binary(16), pa.uint8(), pa.binary(16))
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)

@@ -6,6 +6,8 @@ import random
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -180,5 +182,18 @@ def test_drop_documents_leave_the_index_as_if_they_had_never_been_in_it(made, co
     ]
     assert plain(Index.open(index.folder).decisions()).equals(plain(corpus(left).run(STAGE)))
     assert gone.isdisjoint({bytes.fromhex(m.id) for t in texts for m in index.query(t)})
-    raw = b"".join(p.read_bytes() for p in index.folder.rglob("*.bin"))
-    assert all(i not in raw for i in gone)
+    opened = Index.open(index.folder)
+    held = {i for run in opened.runs for i in run.nodes(np.arange(run.count)).ids().to_pylist()}
+    assert len(held) == len(left)
+    tables = [
+        pq.read_table(p) for f in ("decisions", "changed") for p in (index.folder / f).iterdir()
+    ]
+    for table in tables:
+        held |= {
+            i
+            for name in table.column_names
+            if pa.types.is_fixed_size_binary(table[name].type)
+            for i in table[name].to_pylist()
+        }
+    assert len(tables) == 2
+    assert held.isdisjoint(gone)

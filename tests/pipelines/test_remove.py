@@ -11,6 +11,7 @@ import pytest
 from gristmill.documents.errors import UsageError
 from gristmill.mixing import Plan, TokenFeed, steps_of_document
 from gristmill.pipelines.find import corpus_ordinal, find
+from gristmill.pipelines.indexing import add_run, ask_text
 from gristmill.pipelines.remove import Asked, Wanted, read_lists, remove
 from gristmill.pipelines.run import open_run
 from gristmill.pipelines.verify import verify_folder
@@ -119,6 +120,24 @@ def test_removed_by_url_and_host_with_proven_duplicates(copy, inline):
     assert verify_folder(copy) == []
     again = remove(open_run(copy), Wanted(hosts=frozenset({host})), Asked(), executor=inline())
     assert (again.named, again.unknown) == (0, [host])
+
+
+def test_removed_document_leaves_the_index_and_what_it_remembers(copy, inline, tmp_path):
+    index = tmp_path / "index"
+    assert add_run(index, open_run(copy))["removed"] > 0
+    opened = open_run(copy)
+    removed, (witness, shard) = min(pairs(copy).items())
+    (place,) = find(opened, witness)
+    text = pq.read_table(copy / f"documents/{shard}.parquet")["text"][place.row].as_py()
+    assert witness in {m["id"] for m in ask_text(index, text)}
+    assert holds(index, bytes.fromhex(witness)) != []
+    asked = Asked(near="none", index=index)
+    report = remove(opened, Wanted(ids=frozenset({witness})), asked, executor=inline())
+    assert report.index == 1
+    left = {m["id"] for m in ask_text(index, text)}
+    assert witness not in left
+    assert removed in left
+    assert holds(index, bytes.fromhex(witness)) == []
 
 
 @pytest.mark.parametrize(
