@@ -23,7 +23,9 @@ A recipe is one YAML file; it states all that bears on the result. Start from
 | `root` | the recipe's folder | where the sources' paths start; `--root` overrides it |
 | `sources` | required | by name, in order of priority: of duplicates the first is kept |
 | `shared` | none | stages of all sources, after their own; global stages may name `sources` |
-| `tokenizer` | our own | a `tokenizer.json` or a `.model` of SentencePiece, or `{path, eos, bos}`; ranks of tiktoken: `{path, pattern, special}`, the pattern `gpt2`, `cl100k`, `o200k`, `qwen2` or an expression, the special tokens `name: id` |
+| `tokenizer` | our own | a `tokenizer.json` or a `.model` of SentencePiece, or \
+`{path, eos, bos}`; ranks of tiktoken: `{path, pattern, special}`, the pattern `gpt2`, `cl100k`, \
+`o200k`, `qwen2` or an expression, the special tokens `name: id` |
 | `turns` | as text | how turns of conversations become tokens: a preset, or roles; see below |
 | `mixture` | none | the plan of a training run |
 | `shard_bytes` | 256 MiB | stored bytes of a shard |
