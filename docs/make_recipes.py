@@ -84,7 +84,7 @@ def table(kind: type) -> str:
     """Fields and defaults of a configuration class."""
     rows = ["| field | default |", "|---|---|"]
     for field in dataclasses.fields(kind):
-        if not field.init:
+        if not field.init or not field.metadata.get("as", field.name):
             continue
         given = field.default is not dataclasses.MISSING
         made = field.default_factory is not dataclasses.MISSING
@@ -97,7 +97,9 @@ def table(kind: type) -> str:
 
 def first_line(kind: type) -> str:
     """What a class is, by its docstring."""
-    return (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
+    paragraphs = (kind.__doc__ or "").strip().split("\n\n")
+    told = paragraphs if kind is StageSpec else paragraphs[:1]  # a stage's words need telling
+    return "\n\n".join(part.strip().replace("\n    ", " ") for part in told)
 
 
 def page() -> str:

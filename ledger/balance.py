@@ -149,11 +149,12 @@ SELECT side, 'corpus/' || side, source, unit, coalesce(expected, 0), coalesce(fo
 
 PLAN = """
 WITH found AS (
-    SELECT plan, stage_position, sum(windows)::BIGINT AS windows,
+    SELECT plan, stage_position, sum(windows * sequence_length)::BIGINT AS tokens_of_windows,
         sum(real_tokens + padding_tokens + masked_tokens)::BIGINT AS tokens
     FROM plan GROUP BY ALL
 ), sides AS (
-    SELECT asked.stage, asked.windows AS w1, coalesce(found.windows, 0) AS w2,
+    SELECT asked.stage, asked.windows AS w1, -- a window holds several sequences, or one
+        coalesce(found.tokens_of_windows, 0) / asked.sequence_length AS w2,
         asked.windows * asked.sequence_length AS t1, coalesce(found.tokens, 0) AS t2
     FROM plan_stages AS asked LEFT JOIN found USING (plan, stage_position)
 )

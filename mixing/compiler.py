@@ -20,9 +20,10 @@ import pyarrow as pa
 from ..documents.errors import ContractError, StopError, UsageError
 from ..documents.fingerprint import canonical, file_digest
 from .feasible import Feasibility
+from .lengths import divided
 from .order import NAME, test_vectors
 from .packing import GROUP, pack
-from .plan import FORMAT, SPOKEN, Lane, plan_id
+from .plan import FORMAT, MIXED, SPOKEN, Lane, plan_id
 from .selection import Catalogue
 from .spec import MixSpec
 from .spoken import Spoken, arrays_of
@@ -59,6 +60,7 @@ def compile_plan(
                 f"token shard {name!r} has documents in the catalogue but no digest; "
                 f"{len(tokens_digests)} of {len(documents.shards)} shards are tokenised"
             )
+    spec = divided(spec, documents)
     chosen = {name: documents.select(s) for name, s in sorted(spec.slices.items())}
     lanes, arrays = _pack_lanes(documents, spec, chosen)
     stages, ledgers = schedule(spec, lanes)
@@ -67,7 +69,7 @@ def compile_plan(
     Feasibility(spec, lanes, Usage(documents.tokens, *held)).require(ledgers)
     arrays |= {f"stage-{k}.ledger": table for k, table in enumerate(ledgers)}
     content: dict[str, Any] = {
-        "format": FORMAT,
+        "format": MIXED if any(stage.lengths for stage in spec.stages) else FORMAT,
         "order": NAME,
         "vectors": test_vectors(),
         "seed": spec.seed,
@@ -113,9 +115,10 @@ def _pack_lanes(
                 )
             if lane_of(lanes, name, stage) is not None:
                 continue
-            purpose = (spec.seed, "pack", name, stage.sequence_length, stage.packing)
+            length = stage.length_of(name)
+            purpose = (spec.seed, "pack", name, length, stage.packing)
             tokens = documents.tokens[rows]
-            offsets, pieces = pack(tokens, stage.sequence_length, stage.packing, *purpose)
+            offsets, pieces = pack(tokens, length, stage.packing, *purpose)
             pieces[:, 0] = rows[pieces[:, 0]]
             key = f"lane-{len(lanes)}"
             arrays[f"{key}.windows"] = offsets
@@ -125,7 +128,7 @@ def _pack_lanes(
             lanes.append(
                 Lane(
                     slice=name,
-                    sequence_length=stage.sequence_length,
+                    sequence_length=length,
                     packing=stage.packing,
                     windows=len(offsets) - 1,
                     pieces=len(pieces),

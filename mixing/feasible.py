@@ -21,7 +21,7 @@ from ..documents.errors import UsageError
 from .plan import Lane
 from .quota import Targets, ledger
 from .spec import MixSpec, StageSpec
-from .stages import decimal, lanes_of, stage_shares, stage_windows, weight_text
+from .stages import decimal, lanes_of, per_window, stage_shares, stage_windows, weight_text
 from .usage import Usage, window_counts
 
 DIGITS = 6  # of a weight that a cure states
@@ -64,7 +64,7 @@ class Feasibility:
         given = [0] * len(self._lanes)
         for k, stage in enumerate(stages):
             mine = lanes_of(self._lanes, stage)
-            counts = self._windows(stage, counting)
+            counts = self._reads(stage, counting)
             for lane, count in zip(mine, counts, strict=True):
                 first, end = given[lane], given[lane] + count
                 read = window_counts(self._spec.seed, self._lanes[lane], first, end)
@@ -86,6 +86,11 @@ class Feasibility:
                 return Short(k, asked.index(max(asked)), most, times)
         return None
 
+    def _reads(self, stage: StageSpec, counting: Counting) -> list[int]:
+        """Sequences of each slice that a stage reads."""
+        pairs = zip(self._windows(stage, counting), per_window(stage), strict=True)
+        return [count * each for count, each in pairs]
+
     def _windows(self, stage: StageSpec, counting: Counting) -> list[int]:
         """Windows of each slice of a stage."""
         key = _key(stage, counting)
@@ -105,7 +110,7 @@ class Feasibility:
         name = stage.slices[short.slice]
         number = lanes_of(self._lanes, stage)[short.slice]
         lane, cap = self._lanes[number], stage.max_epochs[name]
-        count = self._windows(stage, "exact")[short.slice]
+        count = self._reads(stage, "exact")[short.slice]
         before = self._before(short.stage, number)
         own = window_counts(self._spec.seed, lane, 0, before + count)
         most = short.most[short.slice]
@@ -141,7 +146,7 @@ class Feasibility:
             count
             for earlier in self._spec.stages[:stage]
             for i, count in zip(
-                lanes_of(self._lanes, earlier), self._windows(earlier, "exact"), strict=True
+                lanes_of(self._lanes, earlier), self._reads(earlier, "exact"), strict=True
             )
             if i == lane
         )
@@ -279,12 +284,12 @@ class Feasibility:
             name = stage.slices[i]
             if short is None or higher.max_epochs[name] == stage.max_epochs[name]:
                 continue
-            reads = self._before(k, number) + self._windows(stage, "exact")[i]
+            reads = self._before(k, number) + self._reads(stage, "exact")[i]
             room = stage.max_epochs[name] - self._others(short, number, reads)
             if room < 1:
                 return None
             windows = -(-reads // room) - self._lanes[number].windows
-            told[name] = str(windows * stage.sequence_length)
+            told[name] = str(windows * stage.length_of(name))
         return _entries(told)
 
 

@@ -27,6 +27,7 @@ NAMES: Final = ("source", "language", "dump", "license")  # what a document stat
 OWN: Final = ("cluster_size", "length_bucket")
 PACKINGS: Final = ("concat", "best_fit")
 MASKS: Final = ("document", "none")
+_DERIVED: Final = ("lengths", "by_length")  # of a stage: what `sequence_length` says
 EPOCHS: Final = 4  # "up to 4 epochs as good as new": Muennighoff et al. 2023, arXiv 2305.16264
 
 
@@ -63,6 +64,10 @@ class SliceSpec:
 class StageSpec:
     """One stage. Tokens are windows x sequence_length, padding included.
 
+    `sequence_length` may be several: a list, by the length of documents, or a mapping, one for each
+    slice. Each divides the longest, which is that of a window; a window holds one sequence of it or
+    as many shorter ones of one slice as fill it.
+
     Either `tokens` is the stage's budget and `weights` divide it, or `tokens` states a target for
     each slice and the budget is their sum. A weight may be two, `[0.1, 0.3]`: the share that it
     makes at the stage's start and at its end; between, shares change linearly.
@@ -70,13 +75,20 @@ class StageSpec:
 
     name: str
     tokens: int | Mapping[str, int]  # of the stage, or of each slice
-    sequence_length: int  # tokens per window
+    sequence_length: int  # tokens per window: the longest
+    # What a list or a mapping in `sequence_length` says; see `lengths`.
+    lengths: Mapping[str, int] = field(default_factory=dict, metadata={"as": ""})  # of each slice
+    by_length: tuple[int, ...] = field(default=(), metadata={"as": ""})  # ascending
     packing: str = "best_fit"
     weights: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)  # start, end
     at_least: Mapping[str, Fraction] = field(default_factory=dict)  # slice -> share of the stage
     max_epochs: Mapping[str, int]  # slice -> times that one token may be read by this stage's end
     mask: str = "document"  # attention and targets stay inside documents, or not
     global_batch: int  # windows per optimizer step
+
+    def length_of(self, name: str) -> int:
+        """Tokens of a sequence of a slice."""
+        return self.lengths.get(name, self.sequence_length)
 
     @property
     def slices(self) -> list[str]:
@@ -191,7 +203,7 @@ def _listed(value: Any, where: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 
 def _stage(value: Any, where: str, slices: Mapping[str, SliceSpec], batch: int) -> StageSpec:
-    given = keys(value, _names(StageSpec), where)
+    given = keys(value, [n for n in _names(StageSpec) if n not in _DERIVED], where)
     for name in ("name", "tokens", "sequence_length"):
         if name not in given:
             raise UsageError(f"{where}.{name}: is missing")
@@ -221,7 +233,7 @@ def _stage(value: Any, where: str, slices: Mapping[str, SliceSpec], batch: int) 
     return StageSpec(
         name=name,
         tokens=tokens,
-        sequence_length=whole(given["sequence_length"], f"{where}.sequence_length", 2, 1 << 24),
+        **_lengths(given["sequence_length"], known, f"{where}.sequence_length"),
         packing=choice(given.get("packing", "best_fit"), PACKINGS, f"{where}.packing"),
         weights=weights,
         at_least=at_least,
@@ -260,6 +272,35 @@ def _budget(
         if not any(weight[end] for weight in weights.values()):
             raise UsageError(f"{where}.weights: all are 0 at the stage's {word}")
     return parse_tokens(tokens, f"{where}.tokens"), weights
+
+
+def _lengths(value: Any, slices: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The fields of a stage that a length, a list of lengths or one by slice gives."""
+    if isinstance(value, Mapping):
+        _of_stage(value, slices, where)
+        if missing := [name for name in slices if name not in value]:
+            raise UsageError(f"{where}: slice {missing[0]!r} of the stage has no length")
+        lengths = {str(n): whole(v, f"{where}.{n}", 2, 1 << 24) for n, v in value.items()}
+        by_length: tuple[int, ...] = ()
+        longest = max(lengths.values())
+        several = sorted(set(lengths.values()))
+    elif isinstance(value, list | tuple):
+        several = sorted({whole(v, f"{where}[{i}]", 2, 1 << 24) for i, v in enumerate(value)})
+        if not several:
+            raise UsageError(f"{where}: found none; expected at least one length")
+        lengths, longest = {}, several[-1]
+        by_length = tuple(several) if len(several) > 1 else ()
+    else:
+        return {"sequence_length": whole(value, where, 2, 1 << 24)}
+    for length in several:
+        if longest % length:
+            raise UsageError(
+                f"{where}: {length} does not divide the longest, {longest}; a window of {longest} "
+                "tokens is one sequence, or as many shorter ones as fill it"
+            )
+    if len(several) == 1:
+        return {"sequence_length": longest}
+    return {"sequence_length": longest, "lengths": lengths, "by_length": by_length}
 
 
 def _of_stage(entries: Mapping[Any, Any], known: Mapping[str, Any], where: str) -> None:

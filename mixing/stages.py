@@ -27,7 +27,7 @@ def stage_shares(stage: StageSpec) -> list[Share]:
 
 def lane_of(lanes: Sequence[Lane], name: str, stage: StageSpec) -> int | None:
     """Number of the lane of a slice in a stage; None when it is not packed yet."""
-    key = (name, stage.sequence_length, stage.packing)
+    key = (name, stage.length_of(name), stage.packing)
     found = [(lane.slice, lane.sequence_length, lane.packing) for lane in lanes]
     return found.index(key) if key in found else None
 
@@ -35,6 +35,11 @@ def lane_of(lanes: Sequence[Lane], name: str, stage: StageSpec) -> int | None:
 def lanes_of(lanes: Sequence[Lane], stage: StageSpec) -> list[int]:
     """Lanes of a stage, in the order of its slices' names."""
     return [i for name in stage.slices if (i := lane_of(lanes, name, stage)) is not None]
+
+
+def per_window(stage: StageSpec) -> list[int]:
+    """Sequences in a window of a stage, in the order of its slices' names."""
+    return [stage.sequence_length // stage.length_of(name) for name in stage.slices]
 
 
 def schedule(spec: MixSpec, lanes: Sequence[Lane]) -> tuple[list[Stage], list[np.ndarray]]:
@@ -68,8 +73,8 @@ def schedule(spec: MixSpec, lanes: Sequence[Lane]) -> tuple[list[Stage], list[np
             )
         )
         ledgers.append(table)
-        for lane, count in zip(mine, table[-1].tolist(), strict=True):
-            given[lane] += count
+        for lane, count, each in zip(mine, table[-1].tolist(), per_window(asked), strict=True):
+            given[lane] += count * each
         position += windows
         step += windows // asked.global_batch
     return stages, ledgers

@@ -76,30 +76,33 @@ def _write(feed: TokenFeed, to: str, work: Path, names: Sequence[str]) -> dict[s
     for number, stage in enumerate(feed.plan.stages):
         if stage.name not in names:
             continue
-        folder = work / f"{number}-{_plain(stage.name)}"
-        folder.mkdir(parents=True)
-        with closing(FORMATS[to](folder, dtype, stage.sequence_length, masked)) as writer:
-            for block in _blocks(feed, stage, dtype):
-                writer.add(block)
-        files = sorted(p for p in folder.rglob("*") if p.is_file())
-        stages.append(
-            {
-                "stage": stage.name,
-                "folder": folder.name,
-                "first_position": stage.first,
-                "windows": writer.windows,
-                "sequence_length": stage.sequence_length,
-                "mask": stage.mask,
-                "tokens": writer.windows * stage.sequence_length,
-                "files": {
-                    f.relative_to(work).as_posix(): {
-                        "size": f.stat().st_size,
-                        "digest": file_digest(f),
-                    }
-                    for f in files
-                },
-            }
-        )
+        lengths = sorted({feed.plan.lanes[lane].sequence_length for lane in stage.lanes})
+        for length in lengths:
+            alone = len(lengths) == 1
+            folder = work / f"{number}-{_plain(stage.name)}{'' if alone else f'-{length}'}"
+            folder.mkdir(parents=True)
+            with closing(FORMATS[to](folder, dtype, length, masked)) as writer:
+                for block in _blocks(feed, stage, dtype, length):
+                    writer.add(block)
+            files = sorted(p for p in folder.rglob("*") if p.is_file())
+            stages.append(
+                {
+                    "stage": stage.name,
+                    "folder": folder.name,
+                    "first_position": stage.first,
+                    "windows": writer.windows,
+                    "sequence_length": length,
+                    "mask": stage.mask,
+                    "tokens": writer.windows * length,
+                    "files": {
+                        f.relative_to(work).as_posix(): {
+                            "size": f.stat().st_size,
+                            "digest": file_digest(f),
+                        }
+                        for f in files
+                    },
+                }
+            )
     content = {
         "format": FORMAT,
         "to": to,
@@ -119,17 +122,30 @@ def _plain(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)[:64]
 
 
-def _blocks(feed: TokenFeed, stage: Stage, dtype: np.dtype) -> Iterator[Block]:
+def _blocks(feed: TokenFeed, stage: Stage, dtype: np.dtype, length: int) -> Iterator[Block]:
+    """The sequences of one length, in the plan's order."""
+    plan = feed.plan
+    each = stage.sequence_length // length  # sequences of a position
     rows = max(1, BLOCK_TOKENS // stage.sequence_length)
     end = stage.first + stage.windows
-    served = [p for p in range(stage.first, end) if not feed.plan.skipped(p)]
+    found = plan.rows(stage.first, end)
+    own = np.array([plan.lanes[lane].sequence_length == length for lane in range(len(plan.lanes))])
+    mine = np.unique(found[own[found[:, 3]], 0]).tolist()
+    served = [p for p in mine if not plan.skipped(p)]
     for first in range(0, len(served), rows):
         samples = [feed[p] for p in served[first : first + rows]]
-        ids = np.stack([s["input_ids"] for s in samples])
+        ids = np.stack([s["input_ids"] for s in samples]).reshape(-1, length)
+        edges = [s["cu_seqlens"] for s in samples]
+        parts = [
+            np.diff(e[(e >= n * length) & (e <= (n + 1) * length)]).astype(np.int64)
+            for e in edges
+            for n in range(each)
+        ]
+        provenance = np.repeat([s["provenance"] for s in samples], each, axis=0)
         yield Block(
-            positions=np.array(served[first : first + rows], dtype=np.int64),
+            positions=provenance[:, 0].copy(),
             ids=ids.astype(dtype),
-            segments=[np.diff(s["cu_seqlens"]).astype(np.int64) for s in samples],
-            mask=np.stack([s["loss_mask"] for s in samples]),
-            provenance=np.stack([s["provenance"] for s in samples]),
+            segments=parts,
+            mask=np.stack([s["loss_mask"] for s in samples]).reshape(-1, length),
+            provenance=provenance,
         )
