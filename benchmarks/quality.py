@@ -75,7 +75,7 @@ def main() -> None:
 
 def known() -> None:
     """Known features for each word, the median over texts, of the head that knows least."""
-    fast = read_heads(tuple(shipped().values())).fast
+    heads = read_heads(tuple(shipped().values()))
     pages = texts()[1]
     sets = {"web pages": pages, "the same in capitals": [page.upper() for page in pages]}
     for row in rows_of(DATA / "f-multilingual-lingua" / "sentences.jsonl.gz"):
@@ -84,9 +84,10 @@ def known() -> None:
     code = rows_of(DATA / "e-code-repos" / "develop.jsonl.gz")
     sets["code"] = [str(row.get("text") or row.get("content") or "") for row in code]
     for name, values in sets.items():
-        _, features, words = fast.judge(pa.array(values, pa.large_string()))
-        some = words > 0
-        least = min(float(np.median(count[some] / words[some])) for count in features)
+        asked = heads.ask(pa.array(values, pa.large_string())).values()
+        least = min(
+            float(np.median(n[some] / w[some])) for _, n, w in asked if (some := w > 0).any()
+        )
         print(f"{name:<24} {len(values):6,} texts {least:6.2f}")
 
 

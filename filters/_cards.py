@@ -7,7 +7,8 @@ A card is `<name>.json` beside the model:
      "expectation": {"low": 0, "high": 1},      score = sum of label value x probability
      "cut_points": [.05, ..., .93],             19, increasing, on the score: buckets 0 to 19
      "calibration": [[.0, .01], ..., [1., .97]],  score -> probability, straight lines between
-     "model_sha256": "..."}
+     "reads": 6000,                             bytes of a text, as `_reading` gives them; 0: all,
+     "model_sha256": "..."}                     as it stands
 
 Without `expectation` (then also without cut points and calibration) the labels are kinds, not
 degrees: the head names the likeliest. Other fields (the figures of the model card) are not read.
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..documents.errors import FormatError, UsageError
+from ._reading import LEAST
 
 FORMAT = 1
 BUCKETS = 20
@@ -69,6 +71,7 @@ class Card:
     values: tuple[float, ...] | None
     cut_points: np.ndarray  # float64[19]
     calibration: np.ndarray  # float64[points, 2]: score, probability
+    reads: int = 0  # bytes that the model was trained on, as `_reading.read` gives them; 0: all
 
     def score(self, probabilities: np.ndarray) -> np.ndarray:
         """The expected value, float64[rows], of probabilities float32[rows, labels]."""
@@ -109,12 +112,20 @@ def read_card(model: Path, labels: Sequence[str]) -> Card:
     if found != (real := model_sha256(model)):
         msg = f"{path}: made for a model of sha256 {found}, and {model.name} has {real}"
         raise UsageError(msg)
+    reads = card.get("reads", 0)
+    if (
+        not isinstance(reads, int)
+        or isinstance(reads, bool)
+        or not (reads == 0 or LEAST <= reads <= MOST)
+    ):
+        msg = f"{path}: reads: expected 0 or bytes of a text from {LEAST}, found {reads!r}"
+        raise UsageError(msg)
     worth = card.get("expectation")
     if worth is None:
         if odd := [x for x in labels if not x.isascii() or not 0 < len(x) <= LABEL_BYTES]:
             msg = f"{path}: label {odd[0]!r}: a kind is named in 1 to {LABEL_BYTES} ASCII letters"
             raise UsageError(msg)
-        return Card(tuple(labels), None, np.empty(0), np.empty((0, 2)))
+        return Card(tuple(labels), None, np.empty(0), np.empty((0, 2)), reads)
     if not isinstance(worth, dict) or sorted(worth) != sorted(labels):
         msg = f"{path}: expectation: expected a number for each of {_some(list(labels))}"
         raise UsageError(msg)
@@ -141,7 +152,7 @@ def read_card(model: Path, labels: Sequence[str]) -> Card:
     if values.ndim != 1:
         msg = f"{path}: expectation: expected one number for each label, found {_some([worth])}"
         raise UsageError(msg)
-    return Card(tuple(labels), tuple(values.tolist()), cuts, table)
+    return Card(tuple(labels), tuple(values.tolist()), cuts, table, reads)
 
 
 def _some(labels: Any) -> str:

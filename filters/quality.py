@@ -12,8 +12,11 @@ three classifiers, maximum of 20 buckets). A head of kinds gives the likeliest l
 A fastText head knows the words that it was trained on and says of a text without them what it says
 of nothing. So a text is not judged of which it knows too little: known words, and pairs of words,
 for each word between blanks. Medians for the shipped heads (`benchmarks/quality.py known`): 1.3 in
-English web pages, 0.6 in the same in capitals, 0.7 in code, 0.5 in French, 0.2 in German, 0 in
-Russian and Chinese.
+English web pages, in capitals or not, 1.0 in code, 0.7 in French sentences, 0.4 in German, 0.3 in
+Russian, 0 in Chinese.
+
+A head whose card says that it `reads` so many bytes is asked of a text's beginning and middle in
+plain words (`_reading`), as it was trained; the others of the text as it stands.
 
 fastText heads share one pass over the text and their scores are the same bits on any CPU, so that
 no document changes its bucket from one machine to another. The libraries behind the other two
@@ -39,6 +42,7 @@ from ..documents.stage import Measured
 from ._cards import BUCKETS, Card, card_path, read_card
 from ._encoders import Encoder, encoder, is_encoder
 from ._exact import below, check_counts, check_fractions, first_true
+from ._reading import read
 from .fasttext import Bank, Model, bank, load
 
 SHIPPED = Path(__file__).with_name("models")
@@ -58,9 +62,22 @@ class Heads:
 
     names: tuple[str, ...]
     cards: tuple[Card, ...]
-    fast: Bank
-    fast_at: tuple[int, ...]  # which of the heads `fast` holds, in its order
+    fast: Mapping[int, tuple[Bank, tuple[int, ...]]]  # by `reads`: a bank, and which heads it holds
     slow: Mapping[int, Encoder]  # the others
+
+    def ask(
+        self, text: pa.Array | pa.ChunkedArray
+    ) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each fastText head: float32[rows, labels], its known features and the words of rows.
+
+        Features and words, int64[rows], are of what the head reads.
+        """
+        found = {}
+        for reads, (one, heads) in self.fast.items():
+            probabilities, features, words = one.judge(read(text, reads) if reads else text)
+            for at, each, count in zip(heads, probabilities, features, strict=True):
+                found[at] = (each, count, words)
+        return found
 
     def judge(
         self, text: pa.Array | pa.ChunkedArray, least: float
@@ -69,9 +86,8 @@ class Heads:
 
         A fastText head knows a text, bool[rows], with `least` known features for each word.
         """
-        probabilities, features, words = self.fast.judge(text)
         found = {}
-        for at, each, count in zip(self.fast_at, probabilities, features, strict=True):
+        for at, (each, count, words) in self.ask(text).items():
             some = (words > 0) & ~below(count, words, least)
             found[at] = (each, some if least else np.ones(len(words), bool))
         for at, model in self.slow.items():
@@ -94,18 +110,25 @@ def _seen(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _read(stats: tuple[tuple[Path, int, int, int, int], ...]) -> Heads:
-    fast: dict[int, Model] = {}
+    fast: dict[int, dict[int, Model]] = {}
     slow: dict[int, Encoder] = {}
     cards = []
     for at, (path, *_) in enumerate(stats):
         if is_encoder(path):
             slow[at] = encoder(path, card_path(path))
+            cards.append(read_card(path, slow[at].labels))
+            if cards[-1].reads:
+                msg = (
+                    f"{card_path(path)}: reads: an encoder reads max_tokens of a text as it stands"
+                )
+                raise UsageError(msg)
         else:
-            fast[at] = load(path)
-        labels = slow[at].labels if at in slow else fast[at].labels
-        cards.append(read_card(path, labels))
+            model = load(path)
+            cards.append(read_card(path, model.labels))
+            fast.setdefault(cards[-1].reads, {})[at] = model
     names = tuple(path.stem for path, *_ in stats)
-    return Heads(names, tuple(cards), bank(list(fast.values())), tuple(fast), slow)
+    banks = {reads: (bank(list(of.values())), tuple(of)) for reads, of in fast.items()}
+    return Heads(names, tuple(cards), banks, slow)
 
 
 def _columns(name: str, card: Card) -> tuple[str, ...]:
@@ -129,12 +152,12 @@ class Quality:
     models: tuple[Path, ...] = files_field()  # others: .ftz, .bin or a folder, card beside it
     min_bucket: int = 0  # of 20
     drop_labels: tuple[str, ...] = ()  # `head: label`, of heads of kinds
-    min_known: float = 0.25  # known features for each word, to be judged by a fastText head
+    min_known: float = 0.75  # known features for each word, to be judged by a fastText head
     unjudged: str = "keep"  # or "drop": texts that no head of degrees judges
     cards: tuple[Path, ...] = field(default=(), init=False, metadata={FILES: True})
 
     name: ClassVar[str] = "quality"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     reasons: ClassVar[tuple[str, ...]] = ("keep", "low_bucket", "label", "unjudged")
     verdict_fields: ClassVar[frozenset[str]] = frozenset({"min_bucket", "drop_labels", "unjudged"})
 

@@ -344,3 +344,51 @@ def sampled(text: bytes, samples: int, size: int) -> list[bytes]:
             end -= 1
         pieces.append(b" " * (k > 0) + text[start:end])
     return pieces
+
+
+def excerpt(data: bytes, limit: int) -> list[bytes]:
+    """Two thirds of `limit` from the beginning, one from the middle; letters stay whole."""
+
+    def back(at: int) -> int:
+        while at > 0 and at < len(data) and data[at] >> 6 == 2:
+            at -= 1
+        return at
+
+    if len(data) <= limit:
+        return [data]
+    head, piece = 2 * limit // 3, limit // 3
+    middle = max(head, (len(data) - piece) // 2)
+    return [data[: back(head)], data[back(middle) : back(middle + piece)]]
+
+
+def read_kind(char: str) -> str:
+    code = ord(char)
+    if char == "\n":
+        return "line"
+    blanks = [(0, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x2000, 0x200F), (0x2028, 0x202F)]
+    if any(a <= code <= b for a, b in [*blanks, (0x205F, 0x206F), (0x3000, 0x3000)]):
+        return "blank"
+    signs = [(0x21, 0xBF), (0x2010, 0x205E), (0x3001, 0x303F)]
+    word = (char.isascii() and char.isalnum()) or code in (0xAA, 0xB5, 0xBA)
+    return "sign" if not word and any(a <= code <= b for a, b in signs) else "word"
+
+
+def read_words(text: str, limit: int) -> str:
+    found: list[str] = []
+    for piece in excerpt(text.encode(), limit):
+        word = ""
+        for char in piece.decode() + " ":
+            kind = read_kind(char)
+            if kind == "word":
+                word += "0" if char in "123456789" else char.lower() if char < "\u00df" else char
+                continue
+            found += [word] * bool(word) + [char] * (kind == "sign")
+            found += ["\u00b6"] * (kind == "line" and bool(found))
+            word = ""
+    seen: Counter[str] = Counter()
+    out = ""
+    for token in found:
+        seen[token] += 1
+        if seen[token].bit_count() == 1:
+            out += token + " "
+    return out

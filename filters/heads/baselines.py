@@ -8,6 +8,7 @@ ridge 0.1: one setting, not the best of a search.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,20 +73,24 @@ def _constant(targets: np.ndarray, fold: np.ndarray) -> np.ndarray:
 
 
 def _tfidf(data: Labelled, targets: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     out = np.empty_like(targets)
     for k in np.unique(fold):
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        model: Any = TfidfVectorizer(
-            token_pattern=r"\w+|[^\w\s]",  # noqa: S106 - a pattern, no password
-            ngram_range=(1, 2),
-            min_df=2,
-            sublinear_tf=True,
-        )
-        seen = model.fit_transform([data.texts[r] for r in train])
-        rest = model.transform([data.texts[r] for r in test])
-        kernel = np.asarray((seen @ seen.T).todense())
-        dual, mean = fit.solve(kernel, targets[train], 0.1)
-        out[test] = np.asarray((rest @ seen.T).todense()) @ dual + mean
+        seen, rest = ([data.texts[r] for r in rows] for rows in (train, test))
+        out[test] = tfidf(seen, targets[train], rest)
     return out
+
+
+def tfidf(seen: Sequence[str], targets: np.ndarray, rest: Sequence[str]) -> np.ndarray:
+    """Scores float64[rest, targets] of a TF-IDF ridge fitted on `seen`."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    model: Any = TfidfVectorizer(
+        token_pattern=r"\w+|[^\w\s]",  # noqa: S106 - a pattern, no password
+        ngram_range=(1, 2),
+        min_df=2,
+        sublinear_tf=True,
+    )
+    known = model.fit_transform(seen)
+    dual, mean = fit.solve(np.asarray((known @ known.T).todense()), targets, 0.1)
+    return np.asarray((model.transform(rest) @ known.T).todense()) @ dual + mean

@@ -17,8 +17,14 @@ _WARNINGS = """\
   value: whether a corpus chosen by it trains a better model, nothing here measures.
 - English web pages of one collection. Other languages, code and mathematics are out of its sight:
   see the canaries.
+- Short pages are graded low, and so is any text of a hundred words: the canaries are as short.
 - It is linear in words and pairs of words. Whoever knows it can please it: see the rewritings.
 """
+_READS = (
+    "Of a text the model reads {reads:,} bytes, two thirds from the beginning and one from the "
+    "middle, as plain words with repeated ones thinned (`filters/_reading.py`); the `quality` "
+    "stage and every figure here do so. Asked of a text as it stands, the model judges worse."
+)
 
 
 def read_figures(path: Path) -> dict[str, Any]:
@@ -51,6 +57,7 @@ def render(found: dict[str, Any]) -> str:
             f"{k} ({n})" for k, n in zip(found["labels"], found["label_counts"], strict=True)
         )
         + f".\n\n{_WARNINGS}",
+        _READS.format(reads=recipe["reads"]) if recipe["reads"] else "",
         (
             f"Figures below are of {found['folds']} models of the same recipe, each judging "
             f"pages of "
@@ -58,7 +65,7 @@ def render(found: dict[str, Any]) -> str:
         ),
     ]
     parts += _nominal(found) if "macro_f1" in found["ladder"][0] else _graded(found)
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def table(names: list[str], rows: list[list[Any]]) -> str:
@@ -73,6 +80,11 @@ def _cell(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return " to ".join(_cell(v) for v in value)
     return str(value)
+
+
+def _fifths(row: dict[str, Any]) -> list[str]:
+    cells = [f"{chance:.2f}, {share:.2f}" for chance, share, _ in row["reliability"]]
+    return cells + ["-"] * (5 - len(cells))
 
 
 def _share(value: float) -> str:
@@ -112,18 +124,26 @@ def _graded(found: dict[str, Any]) -> list[str]:
         ),
     ]
     if "held_back" in found:
-        row = found["held_back"]
+        back = found["held_back"]
+        gain = back["gain_over_tfidf"]
         parts += [
             (
-                f"The shipped model on {row['texts']} pages of {row['sites']} sites held back "
-                f"({row['shared_sites']} pages of sites seen in training): AUC {row['auc']:.3f} "
-                f"({_cell(row['auc_95'])}), average precision {row['average_precision']:.3f}, "
-                f"Spearman "
-                f"{row['spearman']:.3f} ({_cell(row['spearman_95'])})."
-            )
+                f"The shipped model and a TF-IDF ridge of all labelled pages on {back['texts']} "
+                f"pages of {back['sites']} sites held back ({back['shared_sites']} pages of sites "
+                "seen in training):"
+            ),
+            table(names, [[row[k] for k in keys] for row in back["ladder"]]),
+            (
+                f"Gain, paired: AUC {gain['auc']:+.3f} ({_cell(gain['auc_95'])}), Spearman "
+                f"{gain['spearman']:+.3f} ({_cell(gain['spearman_95'])})."
+            ),
         ]
     ece, brier = found["ece"], found["brier"]
-    groups = ["group", "texts", "good", "predicted", "auc", "spearman"]
+    groups = ["group", "texts", "good", "predicted", "ece", "auc", "auc_95"]
+    groups += ["average_precision", "spearman", "spearman_95"]
+    titles = ["group", "texts", "good", "predicted", "ECE", "AUC", "95 %"]
+    titles += ["average precision", "Spearman", "95 %"]
+    parted = ("by_type", "by_length")
     return [
         *parts,
         "## Calibration",
@@ -136,9 +156,13 @@ def _graded(found: dict[str, Any]) -> list[str]:
         ),
         table(["predicted", "found", "pages"], [list(r) for r in found["reliability"]]),
         "## By page type and length",
-        "Fewer than 200 pages: read with care.",
-        table(groups, [[row[k] for k in groups] for row in found["by_type"]]),
-        table(groups, [[row[k] for k in groups] for row in found["by_length"]]),
+        "ECE over five bins. Fewer than 200 pages: read with care.",
+        *(table(titles, [[row[k] for k in groups] for row in found[by]]) for by in parted),
+        "Calibration of each, in fifths by predicted probability: predicted, found.",
+        table(
+            ["group", *(f"fifth {n}" for n in range(1, 6))],
+            [[row["group"], *_fifths(row)] for by in parted for row in found[by]],
+        ),
         "## Buckets",
         (
             "20 buckets by cut points on the expected grade, frozen: bucket = number of cut "
@@ -202,6 +226,14 @@ def _nominal(found: dict[str, Any]) -> list[str]:
         ),
         "## By label",
         table(groups, [[row[k] for k in groups] for row in found["by_type"]]),
+        "## By length",
+        table(
+            ["group", "texts", "accuracy", "95 %", "ECE"],
+            [
+                [row[k] for k in ("group", "texts", "accuracy", "accuracy_95", "ece")]
+                for row in found["by_length"]
+            ],
+        ),
         "## Calibration",
         (
             f"Probability of the likeliest label; expected calibration error "

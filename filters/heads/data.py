@@ -15,6 +15,8 @@ import yaml
 
 from ...documents.errors import UsageError, did_you_mean
 from ...documents.files import read_lines
+from .._cards import MOST
+from .._reading import LEAST
 
 GRADED, NOMINAL = "graded", "nominal"
 
@@ -31,14 +33,16 @@ class Recipe:
     kind: str = GRADED  # whole numbers from 0, or `nominal`: names
     positive: int = 3  # grades from here on are good (AUC, average precision, calibration)
     format: int = 1
+    reads: int = 6000  # bytes of a text, as `_reading` gives them; 0: all, as it stands
     bucket: int = 1 << 24  # what hashes of bigrams are taken modulo
-    at_least: int = 5  # texts with a word in any form, for a row in the model
-    pairs_at_least: int = 5  # texts with a bigram
-    word_share: float = 0.3  # of the variance of a text's features, for words as they stand
-    form_share: float = 0.2  # for words without case and signs; bigrams have the rest
+    at_least: int = 3  # texts with a word, for a row in the model
+    pairs_at_least: int = 3  # texts with a bigram
+    word_share: float = (
+        0.4  # of the variance of a text's features, for words; bigrams have the rest
+    )
     power: float = 0.35  # how much rare features are played up
-    burst: float = 0.5  # how much what repeats within a text is played down
-    length_share: float = 0.0003  # of the variance, for one over the length
+    burst: float = 1.0  # how much what repeats within a text is played down
+    length_share: float = 0.02  # of the variance, for one over the length
     ridge: float = 0.3  # over a kernel with a mean diagonal of 1
     folds: int = 10  # of the scores that the softmax is fitted on
     also: str = ""  # other columns to learn beside, with commas between: numbers or names
@@ -49,10 +53,10 @@ class Recipe:
         checks = {
             "format": self.format == 1,
             "kind": self.kind in {GRADED, NOMINAL},
+            "reads": self.reads == 0 or LEAST <= self.reads <= MOST,
             "bucket": 1 <= self.bucket < 1 << 30,
             "at_least": self.at_least >= 1,
             "word_share": 0 <= self.word_share <= 1,
-            "form_share": 0 <= self.form_share <= 1 - self.word_share,
             "ridge": self.ridge > 0,
             "folds": self.folds >= 2,
             "columns": self.columns >= 1,

@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ...documents.errors import UsageError
 from .._cards import BUCKETS, expected, model_sha256
 from ..fasttext import load
 from . import fit, metrics
 from .attacks import ATTACKS
-from .baselines import ladder
+from .baselines import ladder, tfidf
 from .data import NOMINAL, Labelled, Recipe
-from .train import cross_fit, targets_of
+from .train import as_read, cross_fit, targets_of
 
 FOLDS = 5  # of the evaluation; each costs a training
 _LENGTHS = ((0, 2000), (2000, 6000), (6000, 12000), (12000, 1 << 40))  # characters
@@ -64,7 +63,7 @@ def evaluate(
     return (
         out
         | _graded(data, recipe, rungs, by_site, at_random)
-        | _asked(data, recipe, model, by_site, held)
+        | _asked(data, recipe, model, by_site, held, say)
     )
 
 
@@ -99,7 +98,12 @@ def run_time_card(found: dict[str, Any], model: Path) -> dict[str, Any]:
     if (digest := model_sha256(model)) != found["model_sha256"]:
         msg = f"the figures are of a model of sha256 {found['model_sha256']}, {model} has {digest}"
         raise UsageError(msg)
-    card = {"format": 1, "labels": found["labels"], "model_sha256": digest}
+    card = {
+        "format": 1,
+        "labels": found["labels"],
+        "reads": found["recipe"]["reads"],
+        "model_sha256": digest,
+    }
     if found["recipe"]["kind"] == NOMINAL:
         return card
     return card | {
@@ -187,24 +191,28 @@ def _graded(
         "reliability": metrics.curve(good, isotonic),
         "cut_points": cuts,
         "calibration": calibration(ours, good),
-        "by_type": _groups(truth, good, ours, isotonic, data.types),
-        "by_length": _groups(truth, good, ours, isotonic, _lengths(data)),
+        "by_type": _groups(data, good, ours, isotonic, data.types),
+        "by_length": _groups(data, good, ours, isotonic, _lengths(data)),
     }
 
 
-def _groups(truth: Any, good: Any, ours: Any, chance: Any, names: np.ndarray) -> list[Any]:
+def _groups(data: Labelled, good: Any, ours: Any, chance: Any, names: np.ndarray) -> list[Any]:
+    """The same figures of some of the pages; calibration in five bins, for they are few."""
     out = []
     for name in sorted(set(names.tolist())):
         rows = np.flatnonzero(names == name)
+        found = _row(str(name), data.truth[rows], good[rows], ours[rows], data.sites[rows])
+        del found["model"]
         out.append(
             {
                 "group": str(name),
                 "texts": len(rows),
                 "good": float(good[rows].mean()),
                 "predicted": float(chance[rows].mean()),
-                "auc": metrics.auc(good[rows], ours[rows]),
-                "spearman": metrics.spearman(truth[rows], ours[rows]),
+                "ece": metrics.ece(good[rows], chance[rows], bins=5),
+                "reliability": metrics.curve(good[rows], chance[rows], bins=5),
             }
+            | found
         )
     return out
 
@@ -216,14 +224,19 @@ def _lengths(data: Labelled) -> np.ndarray:
 
 
 def _asked(
-    data: Labelled, recipe: Recipe, model: Path, by_site: Any, held: Labelled | None
+    data: Labelled,
+    recipe: Recipe,
+    model: Path,
+    by_site: Any,
+    held: Labelled | None,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """What the shipped model says of canaries, of rewritten pages, of pages held back."""
     ask = load(model)
     cuts = cut_points(scores(by_site["quantized"]))
 
     def says(texts: list[str]) -> np.ndarray:
-        return scores(ask.probabilities(pa.array(texts, pa.large_string())))
+        return scores(ask.probabilities(as_read(texts, recipe)))
 
     lines = [json.loads(line) for line in _CANARIES.read_text("utf-8").splitlines()]
     buckets = np.searchsorted(cuts, says([x["text"] for x in lines]), side="right")
@@ -249,11 +262,18 @@ def _asked(
         )
     out: dict[str, Any] = {"canaries": sets, "attacks": attacks}
     if held is not None:
+        say("TF-IDF ridge of all labelled pages, for those held back")
         good, score = held.truth >= recipe.positive, says(list(held.texts))
-        out["held_back"] = _row("shipped model", held.truth, good, score, held.sites) | {
+        other = tfidf(data.texts, targets_of(data, recipe), held.texts)[:, 0]
+        out["held_back"] = {
             "texts": len(held.ids),
             "sites": len(np.unique(held.sites)),
             "shared_sites": int(np.isin(held.sites, data.sites).sum()),
+            "ladder": [
+                _row("TF-IDF ridge", held.truth, good, other, held.sites),
+                _row("shipped model", held.truth, good, score, held.sites),
+            ],
+            "gain_over_tfidf": _gain(held.truth, good, score, other, held.sites),
         }
     return out
 
@@ -273,7 +293,29 @@ def _nominal(data: Labelled, rungs: Any, by_site: Any, at_random: Any) -> dict[s
             {"group": label, **_recall(data.truth == k, chance.argmax(1) == k)}
             for k, label in enumerate(data.labels)
         ],
+        "by_length": _sizes(data, hit, chance.max(1)),
     }
+
+
+def _sizes(data: Labelled, hit: np.ndarray, chance: np.ndarray) -> list[Any]:
+    out, names = [], _lengths(data)
+    for name in sorted(set(names.tolist())):
+        rows = np.flatnonzero(names == name)
+        some = hit[rows].astype(float)
+
+        def accuracy(r: np.ndarray, some: np.ndarray = some) -> float:
+            return float(some[r].mean())
+
+        out.append(
+            {
+                "group": str(name),
+                "texts": len(rows),
+                "accuracy": float(some.mean()),
+                "accuracy_95": metrics.bootstrap(data.sites[rows], accuracy),
+                "ece": metrics.ece(hit[rows], chance[rows], bins=5),
+            }
+        )
+    return out
 
 
 def _named(name: str, data: Labelled, found: np.ndarray) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """fastText's features of a text, as a sparse matrix: what a model of its format can be fitted on.
 
-Tokens are what stands between fastText's blanks, case and punctuation and all, then `</s>`: what
-the library sees of a text as it is. A row is the mean that the library takes: words of the
+Tokens are what stands between fastText's blanks, then `</s>`: what the library sees of a text as
+the head reads it (`_reading`). A row is the mean that the library takes: words of the
 vocabulary and hashed bigrams, each 1/n.
 Hashes are the library's: FNV-1a over signed bytes, bigrams by its multiplier, modulo `bucket`.
 """
@@ -9,7 +9,6 @@ Hashes are the library's: FNV-1a over signed bytes, bigrams by its multiplier, m
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,6 @@ EOS = "</s>"
 _BLANK = re.compile("[ \n\r\t\v\f\0]+")
 _MULTIPLIER = np.uint64(116049371)
 _LABEL = "__label__"
-_SIGNS = string.punctuation + "\u201c\u201d\u2018\u2019\u2026\u2013\u2014"  # and typeset ones
 
 
 def fnv(word: bytes) -> int:
@@ -59,7 +57,6 @@ class Space:
     """The columns of a matrix: words, then the buckets of bigrams that have a row."""
 
     words: tuple[str, ...]
-    form: np.ndarray  # int64[words]: which plain form (`plain`) each has, numbered from 0
     bucket: int  # what hashes are taken modulo
     kept: np.ndarray  # int64[m], rising
 
@@ -69,42 +66,30 @@ class Space:
         return len(self.words) + len(self.kept)
 
 
-def plain(token: str) -> str:
-    """A token without its case and the signs around it; what is all signs stays as it is."""
-    return token.strip(_SIGNS).lower() or token
-
-
 def space(
     tokens: Tokens, rows: Sequence[np.ndarray], bucket: int, at_least: int, pairs_at_least: int
 ) -> Space:
     """`</s>`, the words and the bigrams that stand in enough texts; others are not features.
 
-    A word stays when it, or its plain form, stands in `at_least` texts: the model knows `Cell,` by
-    `cell`. Words come by falling count, then by bytes. Bigrams are counted as pairs of tokens,
-    before hashing: a bucket does not come in because two rare ones met there.
+    Words come by falling count, then by bytes. Bigrams are counted as pairs of tokens, before
+    hashing: a bucket does not come in because two rare ones met there.
     """
-    number: dict[str, int] = {}
-    forms = np.array([number.setdefault(plain(w), len(number)) for w in tokens.number], np.int64)
-    seen = np.zeros(len(forms), np.int64)
-    known = np.zeros(len(number), np.int64)
+    seen = np.zeros(len(tokens.number), np.int64)
     pairs = []
     for row in rows:
-        here = np.unique(row)
-        seen[here] += 1
-        known[np.unique(forms[here])] += 1
+        seen[np.unique(row)] += 1
         pairs.append(np.unique(row[:-1].astype(np.int64) << 32 | row[1:]))
     kept = sorted(
         (-int(seen[n]), w.encode("utf-8", "replace"), w)
         for w, n in tokens.number.items()
-        if w != EOS and not w.startswith(_LABEL) and seen[n] and known[forms[n]] >= at_least
+        if w != EOS and not w.startswith(_LABEL) and seen[n] >= at_least
     )
     words = (EOS, *(w for *_, w in kept))
     every, counts = np.unique(np.concatenate(pairs), return_counts=True)
     often = every[counts >= pairs_at_least]
     hashes = tokens.hashes()
     hashed = _bigrams(hashes[often >> 32], hashes[often & 0xFFFFFFFF], bucket)
-    _, form = np.unique(forms[[tokens.number[w] for w in words]], return_inverse=True)
-    return Space(words, form, bucket, np.unique(hashed))
+    return Space(words, bucket, np.unique(hashed))
 
 
 def _bigrams(first: np.ndarray, second: np.ndarray, bucket: int) -> np.ndarray:

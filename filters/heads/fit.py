@@ -22,7 +22,7 @@ import numpy as np
 from .data import Recipe
 from .features import Space
 
-_LOOSE = 0.3  # C of the logistic regression over standardised latent scores
+_LOOSE = 0.1  # C of the logistic regression over standardised latent scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +32,28 @@ class Scaled:
     scale: np.ndarray  # float64[columns]; 0 where no text has the feature
     matrix: Any  # CSR float64[texts, columns], already scaled
     centre: np.ndarray  # float64[columns]: mean of the scaled rows
-    tie: Any  # CSR float64[words, plain forms]: which form a word has
-
-    def fold(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of `</s>`, words, forms and bigrams as weights of words and bigrams alone."""
-        words, forms = self.tie.shape
-        out = np.concatenate([weights[:words], weights[words + forms :]])
-        out[:words] += self.tie @ weights[words : words + forms]
-        return out
 
 
 def scaled(means: Any, space: Space, recipe: Recipe) -> Scaled:
-    """Scale the columns of a matrix of means; the plain forms of words are columns of their own.
+    """Scale the columns of a matrix of means.
 
     By a power of the mean, for a ridge that is right for rare and common features alike, and by one
     of how often a feature stands in a text that has it at all: what comes in bursts says less. Then
-    words, plain forms and bigrams get their shares of the variance, and `</s>`, whose mean is one
-    over the length, its own: with it the score knows the length of a text.
+    words and bigrams get their shares of the variance, and `</s>`, whose mean is one over the
+    length, its own: with it the score knows the length of a text.
     """
     from scipy import sparse
 
     words = len(space.words)
-    tie = sparse.csr_matrix(
-        (np.ones(words), (np.arange(words), space.form)), shape=(words, int(space.form.max()) + 1)
-    )
-    weighed = []
+    unit = _least(means)
     blocks = (
         (means[:, :1], recipe.length_share),
         (means[:, 1:words], recipe.word_share),
-        (means[:, :words] @ tie, recipe.form_share),
-        (means[:, words:], 1 - recipe.word_share - recipe.form_share),
+        (means[:, words:], 1 - recipe.word_share),
     )
-    unit = _least(means)
-    for block, share in blocks:
-        weighed.append(_weigh(block.tocsr(), unit, recipe, share))
-    scale = np.concatenate(weighed)
-    wide = sparse.hstack([block for block, _ in blocks], format="csr")
-    rows = (wide @ sparse.diags(scale)).tocsr()
-    return Scaled(scale, rows, np.asarray(rows.mean(axis=0)).ravel(), tie)
+    scale = np.concatenate([_weigh(b.tocsr(), unit, recipe, share) for b, share in blocks])
+    rows = (means @ sparse.diags(scale)).tocsr()
+    return Scaled(scale, rows, np.asarray(rows.mean(axis=0)).ravel())
 
 
 def _weigh(block: Any, unit: np.ndarray, recipe: Recipe, share: float) -> np.ndarray:

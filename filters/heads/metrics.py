@@ -65,7 +65,7 @@ def bootstrap(
 ) -> tuple[float, float]:
     """The 95 % interval of `measure(rows)` when whole sites are drawn with replacement.
 
-    PCG64 with a fixed seed: the figures of a card come out the same.
+    PCG64 with a fixed seed: the figures of a card come out the same. NaN where no draw has one.
     """
     _, group = np.unique(np.asarray(sites), return_inverse=True)
     order = np.argsort(group, kind="stable")
@@ -76,5 +76,7 @@ def bootstrap(
         measure(np.concatenate([members[g] for g in drawn]))
         for drawn in generator.integers(0, len(members), (draws, len(members)))
     ]
+    if np.isnan(found).all():
+        return float("nan"), float("nan")
     low, high = np.nanpercentile(found, [2.5, 97.5])
     return float(low), float(high)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from .._reading import read
 from . import fit
 from .data import NOMINAL, Labelled, Recipe
 from .features import Space, Tokens, matrix, space
@@ -22,18 +25,24 @@ class Read:
     rows: tuple[np.ndarray, ...]
 
 
-def read_tokens(texts: tuple[str, ...]) -> Read:
+def as_read(texts: Sequence[str], recipe: Recipe) -> pa.Array:
+    """The texts as a head of this recipe reads them, large_string[texts]."""
+    column = pa.array(texts, pa.large_string())
+    return read(column, recipe.reads) if recipe.reads else column
+
+
+def read_tokens(texts: tuple[str, ...], recipe: Recipe) -> Read:
     """Read all texts."""
     tokens = Tokens()
-    return Read(tokens, tuple(tokens.read(text) for text in texts))
+    return Read(tokens, tuple(tokens.read(t) for t in as_read(texts, recipe).to_pylist()))
 
 
-def train(data: Labelled, recipe: Recipe, read: Read | None = None) -> Head:
-    """The head that a recipe makes of labelled texts; `read` holds the texts of all of them."""
-    read = read or read_tokens(data.texts)
+def train(data: Labelled, recipe: Recipe, known: Read | None = None) -> Head:
+    """The head that a recipe makes of labelled texts; `known` holds the texts of all of them."""
+    known = known or read_tokens(data.texts, recipe)
     least = recipe.at_least, recipe.pairs_at_least
-    found = space(read.tokens, read.rows, recipe.bucket, *least)
-    means = matrix(read.tokens, read.rows, found)
+    found = space(known.tokens, known.rows, recipe.bucket, *least)
+    means = matrix(known.tokens, known.rows, found)
     with _one_thread():
         return _fit(data, recipe, found, means)
 
@@ -49,7 +58,7 @@ def _fit(data: Labelled, recipe: Recipe, found: Space, means: Any) -> Head:
     dual = (dual - dual.mean(axis=0)) @ into / size
     weights = scaled.matrix.T @ dual
     bias = bias + out_of @ (mean @ into - scaled.centre @ weights)
-    weights = scaled.fold(weights * scaled.scale[:, None])
+    weights = weights * scaled.scale[:, None]
     unit = np.abs(weights).max(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
     rows = np.concatenate([weights / unit, np.ones((found.columns, 1))], axis=1)
@@ -84,21 +93,19 @@ def cross_fit(
 
     `float` and `quantized`: each of `count` models is written to `where` and loaded as users do.
     """
-    import pyarrow as pa
-
     from ..fasttext import load
     from .write import write
 
-    read = read_tokens(data.texts)
+    known = read_tokens(data.texts, recipe)
     fold = fit.folds(groups, count)
     out = {kind: np.zeros((len(data.texts), len(data.labels))) for kind in kinds}
     for k in range(count):
         seen, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if not len(test):
             continue
-        part = Read(read.tokens, tuple(read.rows[r] for r in seen))
+        part = Read(known.tokens, tuple(known.rows[r] for r in seen))
         head = train(data.take(seen), recipe, part)
-        texts = pa.array([data.texts[r] for r in test], pa.large_string())
+        texts = as_read([data.texts[r] for r in test], recipe)
         for kind, chances in out.items():
             path = where / f"{k}.{kind}"
             write(head, path, quantized=kind == "quantized")

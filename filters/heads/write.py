@@ -94,29 +94,34 @@ def read_dense(path: Path) -> Head:
 
 
 def _quantize(rows: np.ndarray) -> tuple[np.ndarray, bytes]:
-    """Codes uint8[rows, columns] and the bytes of the centroids, column by column."""
+    """Codes uint8[rows, columns] and the bytes of the centroids, column by column.
+
+    `</s>` has a centroid of its own: its weight, of the length of a text, is the largest by far,
+    and stands in every text.
+    """
     codes, centroids = [], []
-    for column in rows.T:
-        table = _centroids(np.unique(column.astype(np.float64)))
+    for column in rows.astype(np.float64).T:
+        table = _centroids(np.unique(column[1:]), _CENTROIDS - 1)
+        table = np.sort(np.append(table, column[0]))
         codes.append(np.searchsorted((table[1:] + table[:-1]) / 2, column).astype(np.uint8))
         centroids.append(table.astype("<f4").tobytes())
     return np.stack(codes, 1), b"".join(centroids)
 
 
-def _centroids(values: np.ndarray) -> np.ndarray:
-    """256 float64, rising, by Lloyd's steps from even places in the order of the values.
+def _centroids(values: np.ndarray, count: int) -> np.ndarray:
+    """`count` float64, rising, by Lloyd's steps from even places in the order of the values.
 
     0, what a bucket says that no text of the training fell into, stays exactly 0.
     """
-    if len(values) <= _CENTROIDS:
-        return np.concatenate([values, np.repeat(values[-1:], _CENTROIDS - len(values))])
+    if len(values) <= count:
+        return np.concatenate([values, np.repeat(values[-1:], count - len(values))])
     points = values[:: -(-len(values) // _SAMPLE)]
-    table = points[((np.arange(_CENTROIDS) + 0.5) / _CENTROIDS * len(points)).astype(np.int64)]
+    table = points[((np.arange(count) + 0.5) / count * len(points)).astype(np.int64)]
     for _ in range(_STEPS):
         near = np.searchsorted((table[1:] + table[:-1]) / 2, points)
-        count = np.bincount(near, minlength=_CENTROIDS)
-        total = np.bincount(near, points, _CENTROIDS)
-        table = np.where(count > 0, total / np.maximum(count, 1), table)
+        points_in = np.bincount(near, minlength=count)
+        total = np.bincount(near, points, count)
+        table = np.where(points_in > 0, total / np.maximum(points_in, 1), table)
     if values[0] < 0 < values[-1]:
         table[np.abs(table).argmin()] = 0.0
     return table

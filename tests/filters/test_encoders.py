@@ -120,6 +120,11 @@ def test_onnx_damaged_model_named(onnx_head) -> None:
         Quality(models=(add_card(onnx_head),)).load()
 
 
+def test_encoder_that_would_read_as_fasttext_heads_do_named(onnx_head) -> None:
+    with pytest.raises(UsageError, match="reads: an encoder reads max_tokens"):
+        Quality(models=(add_card(onnx_head, reads=6000),)).load()
+
+
 @pytest.fixture(scope="module")
 def embedding_head(tmp_path_factory):
     """MiniLM, where a package with its weights is installed, under a head of made-up weights."""

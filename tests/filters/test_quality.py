@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from gristmill.documents.fingerprint import measure_fingerprint, verdict_fingerp
 from gristmill.documents.stage import checked_measure, checked_verdict
 from gristmill.filters import Quality
 from gristmill.filters._cards import model_sha256
+from gristmill.filters._reading import read
 from gristmill.filters.fasttext import load
 from gristmill.pipelines.registry import build
 
@@ -95,7 +97,7 @@ def test_quality_only_kinds_give_no_bucket(head) -> None:
 def test_quality_text_of_another_language_is_not_judged_and_kept(head) -> None:
     chinese = "光合作用是植物利用光能的过程。其中水和二氧化碳变成糖。\n" * 20
     russian = "Фотосинтез это процесс, при котором зелёные растения преобразуют свет. " * 9
-    english = "Plants make sugar from light, water and air. We call it photosynthesis. " * 9
+    english = (Path(__file__).parents[2] / "docs" / "heads.md").read_text("utf-8")
     stage = Quality(heads=("edu", "know", "format"), min_bucket=1)
     batch = batch_of(chinese, russian, english, "", " \n\t ")
     scores = checked_measure(stage, batch).scores
@@ -109,6 +111,24 @@ def test_quality_text_of_another_language_is_not_judged_and_kept(head) -> None:
     assert [stricter.reasons[c] for c in codes] == [*["unjudged"] * 2, "keep", *["unjudged"] * 2]
     everything = Quality(heads=("edu", "know", "format"), min_known=0)
     assert (checked_measure(everything, batch).scores["bucket"] >= 0).all()
+
+
+def test_quality_heads_that_read_otherwise_are_asked_side_by_side(head) -> None:
+    whole, some = head("whole"), head("some", reads=30)
+    texts = ["River RIVER river. " * 5, "nothing", ""]
+    scores = checked_measure(Quality(models=(whole, some)), batch_of(*texts)).scores
+    column = pa.array(texts, pa.large_string())
+    for name, path, asked in (("whole", whole, column), ("some", some, read(column, 30))):
+        chance = load(path).probabilities(asked)[:, 1]
+        assert scores[f"{name}_score"].tolist() == chance.tolist()
+    assert scores["whole_score"][0] != scores["some_score"][0]
+
+
+def test_quality_text_in_capitals_is_the_same_to_shipped_heads() -> None:
+    text = "Plants make sugar from light, water and air. We call it photosynthesis. " * 9
+    scores = checked_measure(Quality(heads=("edu", "know")), batch_of(text, text.upper())).scores
+    for name in ("edu_score", "know_score"):
+        assert scores[name][0] == scores[name][1]
 
 
 def test_quality_one_head_may_judge_where_another_does_not(head) -> None:
@@ -153,6 +173,9 @@ def test_quality_score_on_a_cut_point_is_above_it(head) -> None:
         ({"labels": ["a", "c"]}, r"labels \[a, c\] \(2\) are not those of edu.bin: \[a, b\] \(2\)"),
         ({"labels": None}, "labels None are not those"),
         ({"model_sha256": "00"}, "made for a model of sha256 00, and edu.bin has"),
+        ({"reads": 2}, "reads: expected 0 or bytes of a text from 3, found 2"),
+        ({"reads": True}, "reads: expected 0 or bytes"),
+        ({"reads": "all"}, "reads: expected 0 or bytes"),
         ({"expectation": {"a": 1}}, "expectation: expected a number for each"),
         ({"expectation": {"a": 1, "b": "x"}}, "expectation: expected numbers"),
         ({"cut_points": CUTS[:-1]}, "cut_points: expected 19 increasing"),

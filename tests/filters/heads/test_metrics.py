@@ -51,3 +51,9 @@ def test_bootstrap_draws_whole_sites():
 
     assert metrics.bootstrap(sites, mean, draws=500) == (0, 1)  # by pages about 0.3 to 0.7
     assert metrics.bootstrap(sites, mean, draws=500) == metrics.bootstrap(sites, mean, draws=500)
+
+
+def test_bootstrap_of_what_no_draw_has_is_nan():
+    alone = np.ones(4, bool)
+    found = metrics.bootstrap(np.arange(4).astype(str), lambda r: metrics.auc(alone[r], r), draws=9)
+    assert np.isnan(found).all()

@@ -10,7 +10,9 @@ import pytest
 
 from gristmill.documents.errors import UsageError
 from gristmill.filters._cards import read_card
+from gristmill.filters._reading import read
 from gristmill.filters.fasttext import load
+from gristmill.filters.fasttext.parse import parse
 from gristmill.filters.heads import commands, fit
 from gristmill.filters.heads.card import render
 from gristmill.filters.heads.data import read_recipe
@@ -39,12 +41,12 @@ def test_train_twice_gives_the_same_bytes(folder, tmp_path, head):
 @pytest.mark.parametrize("head", ["edu", "kind"])
 def test_model_is_read_alike_by_the_library(folder, tmp_path, head):
     fasttext = pytest.importorskip("fasttext")
-    _, texts = commands.read(folder / f"{head}.yaml", folder)
+    recipe, texts = commands.read(folder / f"{head}.yaml", folder)
     _, path = trained(folder, tmp_path, head)
     model, library = load(path), fasttext.load_model(str(path))
-    ours = model.probabilities(pa.array(texts.texts[:40], pa.large_string()))
-    for row, text in zip(ours, texts.texts, strict=False):
-        names, chances = library.predict(text.replace("\n", " "), k=-1)
+    column = read(pa.array(texts.texts[:40], pa.large_string()), recipe.reads)
+    for row, text in zip(model.probabilities(column), column.to_pylist(), strict=True):
+        names, chances = library.predict(text, k=-1)
         theirs = {n.removeprefix("__label__"): c for n, c in zip(names, chances, strict=True)}
         expected = [theirs[label] for label in model.labels]
         np.testing.assert_allclose(row, expected, atol=2e-4)  # float32 sums, 1e-5 added
@@ -52,8 +54,8 @@ def test_model_is_read_alike_by_the_library(folder, tmp_path, head):
 
 def test_quantized_head_ranks_as_the_dense_one(folder, tmp_path):
     dense, small = trained(folder, tmp_path)
-    _, texts = commands.read(folder / "edu.yaml", folder)
-    column = pa.array(texts.texts, pa.large_string())
+    recipe, texts = commands.read(folder / "edu.yaml", folder)
+    column = read(pa.array(texts.texts, pa.large_string()), recipe.reads)
     a, b = (load(p).probabilities(column) @ np.arange(4) for p in (dense, small))
     assert np.abs(a - b).max() < 0.05
 
@@ -110,6 +112,8 @@ def test_evaluate_held_back_pages_count_sites_seen_before(folder, tmp_path):
     held = (folder / "pages.jsonl", folder / "pages.csv")
     found = commands.evaluate(folder / "edu.yaml", small, folder, held, quiet)
     assert found["held_back"]["shared_sites"] == 180
+    assert found["held_back"]["gain_over_tfidf"]["auc_95"][0] <= 0.0  # a ridge that saw them all
+    assert "paired" in render(found)
 
 
 @pytest.mark.parametrize("head", ["edu", "kind"])
@@ -131,6 +135,28 @@ def test_calibrate_writes_the_card_that_the_stage_reads(folder, tmp_path, head):
         assert scores["edu_bucket"][0] > scores["edu_bucket"][1]
 
 
+def test_quantized_end_of_text_keeps_its_weight(folder, tmp_path):
+    dense, small = (parse(path).input.whole()[0] for path in trained(folder, tmp_path))
+    assert np.array_equal(dense, small)
+
+
+def test_head_is_asked_of_what_its_recipe_reads(folder, tmp_path):
+    (tmp_path / "edu.yaml").write_text((folder / "edu.yaml").read_text() + "reads: 0\n")
+    for reads, recipe in ((6000, folder / "edu.yaml"), (0, tmp_path / "edu.yaml")):
+        where = tmp_path / str(reads)
+        commands.train(recipe, folder, where / "edu.bin", quiet)
+        commands.quantize(where / "edu.bin", where / "edu.ftz")
+        found = commands.evaluate(recipe, where / "edu.ftz", folder, None, quiet)
+        (where / "figures.json").write_text(json.dumps(found))
+        commands.calibrate(where / "figures.json", where / "edu.ftz")
+        shouted = "PROOF, BECAUSE ENERGY! " * 3 + "theorem " * 50
+        batch = pa.RecordBatch.from_pydict({"text": pa.array([shouted], pa.large_string())})
+        score = Quality(models=(where / "edu.ftz",)).measure(batch).scores["edu_score"][0]
+        column = read(batch["text"], reads) if reads else batch["text"]
+        chances = load(where / "edu.ftz").probabilities(column)
+        assert score == pytest.approx(float(chances[0] @ np.arange(4)), abs=1e-6)
+
+
 def test_quantize_refuses_a_model_that_is_quantized(folder, tmp_path):
     _, small = trained(folder, tmp_path)
     with pytest.raises(UsageError, match=r"expected the \.bin"):
@@ -143,6 +169,7 @@ def test_quantize_refuses_a_model_that_is_quantized(folder, tmp_path):
         ("bukcet: 5", r"unknown key 'bukcet'; did you mean 'bucket'"),
         ("bucket: many", r"bucket: expected int, found 'many'"),
         ("ridge: 0", r"ridge: cannot be 0"),
+        ("reads: 2", r"reads: cannot be 2"),
         ("kind: ordinal", r"kind: cannot be 'ordinal'"),
     ],
 )
