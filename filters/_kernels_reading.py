@@ -30,7 +30,7 @@ def _mix(h):
 
 
 @njit(cache=True, nogil=True)
-def _kind(data, i, end):
+def _sort(data, i, end):
     """What stands at `i`, where no ASCII does, and its size in bytes; a letter comes by bytes."""
     b = data[i]
     if b == 0xC2 and i + 1 < end:  # U+0080 to U+00BF
@@ -59,7 +59,7 @@ def _plain(data, i):
 
 
 @njit(cache=True, nogil=True)
-def _back(data, start, at):
+def _letter(data, start, at):
     """The first byte of the letter that `at` stands in."""
     while at > start and data[at] & 0xC0 == 0x80:
         at -= 1
@@ -91,8 +91,8 @@ def read(data, offsets, limit, out, bounds, keys, counts, used):
         if last - first > limit:
             head, piece = 2 * limit // 3, limit // 3
             middle = first + max(head, (last - first - piece) // 2)
-            stop, second = _back(data, first, first + head), _back(data, first, middle)
-            last = _back(data, first, middle + piece)
+            stop, second = _letter(data, first, first + head), _letter(data, first, middle)
+            last = _letter(data, first, middle + piece)
         taken = 0
         while i < stop or stop < last:
             if i >= stop:
@@ -100,7 +100,7 @@ def read(data, offsets, limit, out, bounds, keys, counts, used):
                 continue
             kind, width = KIND[data[i]], 1
             if data[i] >= 0x80:
-                kind, width = _kind(data, i, stop)
+                kind, width = _sort(data, i, stop)
             if kind == BLANK or (kind == LINE and at == bounds[row]):
                 i += width
                 continue
@@ -116,7 +116,7 @@ def read(data, offsets, limit, out, bounds, keys, counts, used):
                         break
                     kind, width = KIND[data[i]], 1
                     if data[i] >= 0x80:
-                        kind, width = _kind(data, i, stop)
+                        kind, width = _sort(data, i, stop)
             else:
                 for k in range(len(MARK) if kind == LINE else width):
                     out[at] = MARK[k] if kind == LINE else data[i + k]
