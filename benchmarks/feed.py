@@ -1,6 +1,6 @@
 """What a compiled mixture costs: compiling per million documents, resuming, reading at random.
 
-    python benchmarks/feed.py [--documents 1000000] [--tokens-gib 0.5]
+    python benchmarks/feed.py [--documents 1000000] [--tokens-gib 0.5] [--only compile]
 
 Lengths are log-normal by quantile (median 600, sigma 1.3). Tokens are written once to a temporary
 folder and are in the page cache afterwards: the figures are the feed's own cost, not the disk's.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import resource
 import tempfile
 import time
 import zlib
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from gristmill.mixing import FeedLoader, MixSpec, Plan, TokenFeed, compile_plan
-from gristmill.mixing.account import account
+from gristmill.mixing.account import DIMENSIONS, account
 from gristmill.mixing.order import Permutation
 from gristmill.mixing.shards import EXTENT, FORMAT
 
@@ -113,10 +114,10 @@ def spec(tokens: int, packing: str, length: int) -> MixSpec:
 
 
 def timed(label: str, work, per: float = 0, unit: str = "") -> object:
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     result = work()
-    seconds = time.perf_counter() - start
-    rate = f"{per / seconds:14,.0f} {unit}/s" if per else ""
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    rate = f"{per / seconds:14,.0f} {unit}/s, {per / max(cpu, 1e-9):,.0f} per CPU s" if per else ""
     print(f"{label:58s} {seconds * 1e3:10.1f} ms {rate}")
     return result
 
@@ -136,6 +137,10 @@ def compile_speed(root: Path, documents: int) -> None:
         )
     plan = Plan.open(root / "plans" / str(name))
     timed("account of the last", lambda: account(plan), documents, "documents")
+    cube = list(DIMENSIONS)
+    timed("account by all dimensions", lambda: account(plan, by=cube), documents, "documents")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+    print(f"-- {peak:.1f} GiB at most in memory")
 
 
 def order_speed() -> None:
@@ -204,11 +209,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--tokens-gib", type=float, default=0.5)
+    parser.add_argument("--only", choices=["compile"])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        order_speed()
-        feed_speed(root, arguments.tokens_gib)
+        if not arguments.only:
+            order_speed()
+            feed_speed(root, arguments.tokens_gib)
         compile_speed(root, arguments.documents)
 
 
