@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from inspect import cleandoc
 from pathlib import Path
 
 from gristmill.mixing.spec import MixSpec, SliceSpec, StageSpec
@@ -116,7 +117,7 @@ def page() -> str:
     parts.append(TURNS)
     parts.append("## Mixture\n")
     mixture = (("the mixture", MixSpec), ("a slice", SliceSpec), ("a stage", StageSpec))
-    parts += [f"### {title}\n\n{first_line(k)}\n\n{table(k)}\n" for title, k in mixture]
+    parts += [f"### {title}\n\n{cleandoc(k.__doc__ or '')}\n\n{table(k)}\n" for title, k in mixture]
     return "\n".join(parts)
 
 
