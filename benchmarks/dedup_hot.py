@@ -1,6 +1,7 @@
 """Recall where near duplicates hide among pages of one template, whose bands are hot.
 
-    python benchmarks/dedup_hot.py [--pages 10000] [--words 200]
+    python benchmarks/dedup_hot.py [--pages 10000] [--words 200] [--shares 0,0.5,0.7,0.8,0.86]
+                                   [--hot-cap 4096]
 
 All pages share one template; the rest of each is its own, but that a fifth of the pages are copies
 of another page in which up to a fiftieth of the words are exchanged, anywhere. Bands whose lanes
@@ -27,7 +28,7 @@ from gristmill.documents.exchange import counts_of
 
 STAGE = NearDuplicates()
 EDGES = (0.8, 0.85, 0.9, 0.95, 1.01)
-SHARES = (0.0, 0.5, 0.7, 0.8, 0.86)  # of a page's words, the template's; pages at 0.75 at most
+SHARES = "0,0.5,0.7,0.8,0.86"  # of a page's words, the template's; two pages at 0.75 at most
 
 
 def pages(count, words, share):
@@ -62,10 +63,10 @@ def truth(texts):
     return np.concatenate(found)
 
 
-def measure(texts, share):
+def measure(texts, share, stage):
     pairs = truth(texts)
     seen = {}
-    decided = decide(STAGE, texts, lambda step, _, made: seen.setdefault(step.name, made))
+    decided = decide(stage, texts, lambda step, _, made: seen.setdefault(step.name, made))
     made, (a, b) = seen["candidates"], pairs[:, :2].T
     keys = matrix(documents_of(STAGE, texts), "bands", STAGE.bands)
     agree = (keys[a] == keys[b]).any(axis=1)
@@ -77,6 +78,7 @@ def measure(texts, share):
     print(
         f"\n{share:.0%} template: {counts['hot_groups']:,} hot groups of "
         f"{counts['hot_rows'] / max(1, counts['hot_groups']):,.0f} documents, "
+        f"{counts['over_hot_cap_rows'] / max(1, counts['hot_rows']):.0%} of them above hot_cap, "
         f"{counts['pairs'] / len(texts):.1f} pairs compared a document"
     )
     print("  Jaccard        pairs   theory   agree in a band   compared   one went")
@@ -93,10 +95,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--words", type=int, default=200)
+    parser.add_argument("--shares", default=SHARES)
+    parser.add_argument("--hot-cap", type=int, default=STAGE.hot_cap)
     asked = parser.parse_args()
     print(f"{asked.pages:,} pages of {asked.words} words, a fifth of them copies")
-    for share in SHARES:
-        measure(pages(asked.pages, asked.words, share), share)
+    stage = NearDuplicates(hot_cap=asked.hot_cap)
+    for share in map(float, asked.shares.split(",")):
+        measure(pages(asked.pages, asked.words, share), share, stage)
 
 
 if __name__ == "__main__":
