@@ -14,7 +14,7 @@ demo: .venv ## the whole mill on sample_data, ends with a report
 	$(BIN)/gristmill demo
 
 test: .venv ## all tests but those of real engines and the nightly ones (under 10 minutes)
-	$(BIN)/python -m pytest -q -m 'not cluster and not object_store and not trainers and not nightly'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not cluster and not object_store and not trainers and not nightly'
 
 lint: .venv ## ruff and mypy
 	$(BIN)/ruff check .

@@ -21,8 +21,8 @@ class MainText:
     """One document per page; records with text, and bodies of plain text, go the way of `plain`.
 
     Losses: `no_text` (`dropped`: a page without main text), `extract_error` (a fault of the
-    library's), `too_many_nodes` (more than MAX_TAGS `<` or MAX_BYTES bytes: a tree takes some 400
-    bytes a tag, so that 60 MB of `<b>` took 7.3 GB).
+    library's), `too_many_nodes` (more than MAX_TAGS `<` or MAX_BYTES bytes: a page of nothing but
+    tags becomes a tree of many times its own size).
     """
 
     name: ClassVar[str] = "main_text"

@@ -195,42 +195,45 @@ RAW_DEFLATE = zlib.compressobj(9, zlib.DEFLATED, -15)
 CODINGS = {
     "none": ("", HTML),
     "br": ("Content-Encoding: br\r\n", brotli.compress(HTML)),
-    "gzip": ("Content-Encoding: gzip\r\n", gzip.compress(HTML)),
-    "x-gzip": ("Content-Encoding: X-GZIP\r\n", gzip.compress(HTML)),
+    "gzip": ("Content-Encoding: gzip\r\n", gzip.compress(HTML, mtime=0)),
+    "x-gzip": ("Content-Encoding: X-GZIP\r\n", gzip.compress(HTML, mtime=0)),
     "zlib": ("Content-Encoding: deflate\r\n", zlib.compress(HTML)),
     "deflate": (
         "Content-Encoding: deflate\r\n",
         RAW_DEFLATE.compress(HTML) + RAW_DEFLATE.flush(),
     ),
     "zstd": ("Content-Encoding: zstd\r\n", zstandard.ZstdCompressor().compress(HTML)),
-    "twice": ("Content-Encoding: gzip, br\r\n", brotli.compress(gzip.compress(HTML))),
+    "twice": ("Content-Encoding: gzip, br\r\n", brotli.compress(gzip.compress(HTML, mtime=0))),
     "chunked": ("Transfer-Encoding: chunked\r\n", chunked(HTML)),
     "chunked gzip": (
         "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n",
-        chunked(gzip.compress(HTML)),
+        chunked(gzip.compress(HTML, mtime=0)),
     ),
     "gzip undone": ("Content-Encoding: gzip\r\n", HTML),
     "br undone": ("Content-Encoding: br\r\n", HTML),
     "chunks joined": ("Transfer-Encoding: chunked\r\n", HTML),
     "gzip members": (
         "Content-Encoding: gzip\r\n",
-        gzip.compress(HTML[:9]) + gzip.compress(HTML[9:]),
+        gzip.compress(HTML[:9], mtime=0) + gzip.compress(HTML[9:], mtime=0),
     ),
-    "gzip and a tail": ("Content-Encoding: gzip\r\n", gzip.compress(HTML) + b"xx"),
+    "gzip and a tail": ("Content-Encoding: gzip\r\n", gzip.compress(HTML, mtime=0) + b"xx"),
     "zstd frames": (
         "Content-Encoding: zstd\r\n",
         zstandard.compress(HTML[:9]) + zstandard.compress(HTML[9:]),
     ),
-    "transfer gzip": ("Transfer-Encoding: gzip, chunked\r\n", chunked(gzip.compress(HTML))),
+    "transfer gzip": (
+        "Transfer-Encoding: gzip, chunked\r\n",
+        chunked(gzip.compress(HTML, mtime=0)),
+    ),
     "two lines": (
         "Content-Encoding: deflate\r\nContent-Encoding: gzip\r\n",
-        gzip.compress(zlib.compress(HTML)),
+        gzip.compress(zlib.compress(HTML), mtime=0),
     ),
     "the same line twice": (
         "Content-Encoding: br\r\nContent-Encoding: br\r\n",
         brotli.compress(HTML),
     ),
-    "quoted": ('Content-Encoding: "gzip"\r\n', gzip.compress(HTML)),
+    "quoted": ('Content-Encoding: "gzip"\r\n', gzip.compress(HTML, mtime=0)),
     "unknown but text": ("Content-Encoding: utf-8\r\n", HTML),
     "chunk sizes with LF": (
         "Transfer-Encoding: chunked\r\n",
@@ -255,7 +258,7 @@ def test_http_coding_is_undone(make, coding):
 @pytest.mark.parametrize(
     ("headers", "body", "reason"),
     [
-        ("Content-Encoding: gzip\r\n", gzip.compress(HTML)[:-9], "truncated_body"),
+        ("Content-Encoding: gzip\r\n", gzip.compress(HTML, mtime=0)[:-9], "truncated_body"),
         ("Content-Encoding: br\r\n", brotli.compress(HTML)[:-9], "truncated_body"),
         ("Content-Encoding: br\r\n", b"\xff" * 50, "bad_coding"),
         ("Content-Encoding: zstd\r\n", zstandard.compress(NOISE)[:-900], "truncated_body"),
@@ -267,28 +270,28 @@ def test_http_coding_is_undone(make, coding):
         ),
         (
             "Content-Encoding: gzip\r\n",
-            gzip.compress(HTML) + gzip.compress(HTML)[:-9],
+            gzip.compress(HTML, mtime=0) + gzip.compress(HTML, mtime=0)[:-9],
             "truncated_body",
         ),
         (
             "Content-Encoding: gzip\r\n",
-            gzip.compress(HTML) + gzip.compress(bytes(3_000_000)),
+            gzip.compress(HTML, mtime=0) + gzip.compress(bytes(3_000_000), mtime=0),
             "too_large",
         ),
         ("Transfer-Encoding: chunked\r\n", chunked(HTML, 999)[:-20], "truncated_body"),
         ("Transfer-Encoding: chunked\r\n", chunked(HTML, 999)[:-5] + b"1f", "truncated_body"),
         (
             "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n",
-            chunked(gzip.compress(HTML), 999)[:-20],
+            chunked(gzip.compress(HTML, mtime=0), 999)[:-20],
             "truncated_body",
         ),
         ("Content-Encoding: gzip\r\n", zlib.compress(NOISE), "bad_coding"),
-        ("Content-Encoding: deflate\r\n", gzip.compress(HTML), "bad_coding"),
+        ("Content-Encoding: deflate\r\n", gzip.compress(HTML, mtime=0), "bad_coding"),
         ("Content-Encoding: dcb\r\n", NOISE, "bad_coding"),
         ("Content-Encoding: compress\r\n", b"\x1f\x9d\x90" + NOISE, "bad_coding"),
         ("Transfer-Encoding: xpress, chunked\r\n", chunked(NOISE), "bad_coding"),
         ("Transfer-Encoding: chunked\r\n", chunked(HTML)[:-12], "truncated_body"),
-        ("Content-Encoding: gzip\r\n", gzip.compress(bytes(3_000_000)), "too_large"),
+        ("Content-Encoding: gzip\r\n", gzip.compress(bytes(3_000_000), mtime=0), "too_large"),
         ("Content-Encoding: br\r\n", brotli.compress(bytes(3_000_000)), "too_large"),
         ("Content-Encoding: zstd\r\n", zstandard.compress(bytes(3_000_000)), "too_large"),
     ],
@@ -367,7 +370,7 @@ def test_http_many_tiny_members_take_time_in_proportion(make, monkeypatch):
 
     watched = SimpleNamespace(decompressobj=decompressobj, error=zlib.error)
     monkeypatch.setattr(http, "zlib", watched)
-    body = gzip.compress(b"", 1) * 40_000 + gzip.compress(HTML)
+    body = gzip.compress(b"", 1, mtime=0) * 40_000 + gzip.compress(HTML, mtime=0)
     got = make.read(make.response(1, body, "Content-Encoding: gzip\r\n"))
     assert got.records[0].body == HTML
     assert len(given) == 40_001
@@ -461,7 +464,7 @@ def test_http_interim_answer_alone_is_dropped_by_its_status(make):
 
 
 def test_http_status_and_type_decide_before_the_body_is_decoded(make):
-    broken = ("Content-Encoding: gzip\r\n", gzip.compress(HTML)[:-9])
+    broken = ("Content-Encoding: gzip\r\n", gzip.compress(HTML, mtime=0)[:-9])
     image = make.warc(
         "response",
         b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Encoding: gzip\r\n\r\n" + broken[1],
