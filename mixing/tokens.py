@@ -137,7 +137,8 @@ def _write(
                     raise ContractError(f"{corpus}: {msg}")
                 begin = out.size // encoder.dtype.itemsize
                 flat, flat_ends, spans = laid.place(part, mark, encoder.dtype)
-                laid.count(part, mark, counted)
+                if laid.run.any():
+                    laid.count(part, mark, counted)
                 mark += len(part.marks)
                 ends.append(flat_ends + begin)
                 unlearnt.append(spans + begin)
