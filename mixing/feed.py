@@ -4,8 +4,8 @@ A position is all that is needed: no iterator, no random state, no index of an e
 come from the plan, never from looking for an end token (a document may hold one). Every extent of
 4 MiB is checked against its checksum when it is first touched (zlib, about 1 GB/s; 4,096 tokens are
 8 kB, so a training process pays it once per extent and not per sample), and an error names the
-file, the extent and the position before the trainer sees a token of it. One core reads 25 to 45
-million tokens/s at random positions (windows of 4,096, page cache, warm) with or without checks.
+file, the extent and the position before the trainer sees a token of it. Speed beside other readers:
+benchmarks/feed_peers.py.
 
 Targets are aligned: `labels[i]` is what follows `input_ids[i]`, or -100. With `mask: document`
 every token of a document but its first is a target exactly once per epoch, whether packing cut

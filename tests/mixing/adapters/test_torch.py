@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -151,6 +152,83 @@ def test_killed_at_any_step_nothing_lost_or_changed(folder, feed, tmp_path, work
     for line in log.read_text().splitlines():
         position, ids = json.loads(line)
         assert found.setdefault(position, ids) == ids
+    assert found == whole(feed)
+
+
+RANKS = """
+import json, multiprocessing, os, sys
+from gristmill.mixing import FeedLoader, TokenFeed
+from gristmill.mixing.adapters.torch import FeedDataLoader
+plan, tokens, state, logs, world, workers = sys.argv[1:]
+world, workers = int(world), int(workers)
+context = multiprocessing.get_context("fork")
+together = context.Barrier(world)
+
+def train(rank):
+    loader = FeedDataLoader(
+        FeedLoader(TokenFeed(plan, tokens), rank=rank, world=world), workers=workers
+    )
+    if os.path.exists(state):
+        loader.load_state_dict(json.load(open(state)))
+    together.wait()  # nobody writes the state before all have read it
+    with open(f"{logs}/{world}-{rank}.jsonl", "a") as out:
+        for batch in loader:
+            for where, ids in zip(batch["provenance"].tolist(), batch["input_ids"].tolist()):
+                if where[0] >= 0:
+                    out.write(json.dumps([where[0], ids]) + "\\n")
+            if batch["last"]:
+                out.flush()
+                together.wait()
+                if rank == 0:
+                    with open(state + ".new", "w") as file:
+                        json.dump(loader.state_dict(), file)
+                    os.replace(state + ".new", state)
+                    print(batch["positions"][1], flush=True)
+
+ranks = [context.Process(target=train, args=(rank,)) for rank in range(world)]
+for one in ranks:
+    one.start()
+for one in ranks:
+    one.join()
+sys.exit(any(one.exitcode for one in ranks))
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ranks_of_any_world_killed_at_random_steps_read_one_order(folder, feed, tmp_path, seed):
+    """8 -> 7 -> 24 -> 1 ranks in processes of their own, all killed at once, somewhere."""
+    chance = random.Random(seed)
+    program, state, logs = tmp_path / "train.py", tmp_path / "state.json", tmp_path / "logs"
+    program.write_text(RANKS)
+    logs.mkdir()
+
+    def start(world, workers):
+        told = [program, feed.plan.folder, folder / "tokens", state, logs, world, workers]
+        return subprocess.Popen(
+            [sys.executable, *map(str, told)],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a group of its own: one signal ends ranks and workers
+        )
+
+    for world, workers in ((8, 0), (7, 3), (24, 1), (1, 3)):
+        child = start(world, workers)
+        for _ in range(chance.randint(1, 9)):
+            assert child.stdout.readline()
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+    last = start(1, 0)
+    last.communicate()
+    assert last.returncode == 0
+    found = {}
+    for log in sorted(logs.iterdir()):
+        for line in log.read_text().splitlines():
+            try:
+                position, ids = json.loads(line)
+            except ValueError:  # cut by the kill, and read again
+                continue
+            assert found.setdefault(position, ids) == ids
     assert found == whole(feed)
 
 
