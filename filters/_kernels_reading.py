@@ -93,7 +93,7 @@ def read(data, offsets, limit, out, bounds, keys, counts, used):
             middle = first + max(head, (last - first - piece) // 2)
             stop, second = _letter(data, first, first + head), _letter(data, first, middle)
             last = _letter(data, first, middle + piece)
-        taken = 0
+        taken, said = 0, False
         while i < stop or stop < last:
             if i >= stop:
                 i, stop = second, last
@@ -101,10 +101,11 @@ def read(data, offsets, limit, out, bounds, keys, counts, used):
             kind, width = KIND[data[i]], 1
             if data[i] >= 0x80:
                 kind, width = _sort(data, i, stop)
-            if kind == BLANK or (kind == LINE and at == bounds[row]):
+            if kind == BLANK:
                 i += width
                 continue
             token, h = at, BASIS
+            said |= kind != LINE
             if kind == WORD:
                 while kind == WORD:
                     for _ in range(width):
@@ -138,4 +139,5 @@ def read(data, offsets, limit, out, bounds, keys, counts, used):
         for slot in used[:taken]:
             keys[slot] = 0
             counts[slot] = 0
+        at = at if said else bounds[row]  # lines without a word are nothing
         bounds[row + 1] = at

@@ -7,7 +7,7 @@ as well: tokens with blanks between.
 - Of a text above `limit` bytes, the first two thirds of `limit` and one from its middle: what a
   labeller reads of a long page.
 - Words are letters and digits, in lower case (ASCII and Latin-1), each digit a 0; every other sign
-  is a token of its own, the end of a line `\u00b6` (not before the first word). No token starts
+  is a token of its own, the end of a line `\u00b6` (of a text with words). No token starts
   with fastText's `__label__`.
 - Of the occurrences of a token the 1st, 2nd, 4th, 8th and so on stay: a word that stands c times is
   written 1 + log2(c) times. Without it (TF-IDF takes logarithms) what a text repeats drowns the

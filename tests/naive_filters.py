@@ -375,16 +375,19 @@ def read_kind(char: str) -> str:
 
 def read_words(text: str, limit: int) -> str:
     found: list[str] = []
+    said = False
     for piece in excerpt(text.encode(), limit):
         word = ""
         for char in piece.decode() + " ":
             kind = read_kind(char)
+            said |= kind in ("word", "sign")
             if kind == "word":
                 word += "0" if char in "123456789" else char.lower() if char < "\u00df" else char
                 continue
-            found += [word] * bool(word) + [char] * (kind == "sign")
-            found += ["\u00b6"] * (kind == "line" and bool(found))
+            found += [word] * bool(word) + [char] * (kind == "sign") + ["\u00b6"] * (kind == "line")
             word = ""
+    if not said:
+        return ""
     seen: Counter[str] = Counter()
     out = ""
     for token in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pyarrow.parquet as pq
 import pytest
@@ -34,12 +35,35 @@ mixture:
       weights: {good: 2, talk: 1, copied: 1, rest: 1}
       max_epochs: 99
 """
-TOPICS = (
-    "The water cycle moves water between the ocean, the air and the land by evaporation.",
-    "Buy now! Cheap shoes, best price, free shipping, click here and order today only.",
-    "I had the same problem with my printer, did you try to install the driver again?",
-    "Photosynthesis turns light into chemical energy, which plants store as sugar.",
-    "Home | About | Contact | Privacy | Terms | Login | Register | Search | Help",
+# Long enough for a head to tell them apart: it puts every short text low.
+TOPICS = re.split(
+    "\n\n",
+    """\
+The water cycle moves water between the ocean, the air and the land. The sun warms the sea, and
+part of it evaporates. High in the air the vapour cools and condenses to small drops, which are
+clouds. They fall as rain or snow; rivers and ground water carry it back. A drop stays in the
+air for nine days on average, in a glacier for centuries. Without evaporation from plants much
+of the land would have far less rain.
+
+Buy now! Cheap shoes, best price, free shipping, click here and order today only. Add to cart.
+New in: boots, sandals, sneakers. Sign up and save 10 % on your first order. Gift cards. Size
+guide. Returns within 30 days. Pay later. Rated 4.8 by customers. Only three left. Follow us.
+Compare. Wish list. Need help? Chat with us. Store finder. Careers. Terms. Cookies.
+
+I had the same problem with my printer, did you try to install the driver again? Mine stopped
+after the last update and said it was offline all the time. I unplugged it, waited a minute and
+added it once more. It works now but the scanner still does not. Does anybody know where the old
+driver is? Thanks in advance! Edit: found it on the disc that came with it.
+
+Photosynthesis turns light into chemical energy, which plants store as sugar. Chlorophyll
+absorbs red and blue light; the energy splits water into oxygen, protons and electrons. In the
+second stage an enzyme binds carbon dioxide to a sugar of five carbon atoms. The rate depends on
+light, temperature and carbon dioxide: the scarcest of them limits it. Because chlorophyll
+reflects green light, leaves look green.
+
+Home | About | Contact | Privacy | Terms | Login | Register | Search | Help | Archive | Sitemap
+| News | Events | Jobs | Press | Partners | Shop | Blog | Forum | Gallery | Links | Imprint
+""",
 )
 
 
