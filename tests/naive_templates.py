@@ -260,7 +260,7 @@ def stands(lines, block_lines, block_words):
         once = any(sum(x[0] == y[0] and x[1] == y[1] for y in lines) == 1 for x in own)
         large = len(own) >= block_lines or sum(x[3] for x in own) >= block_words
         often = all("often" in x[2] for x in own)
-        if edge or (len(own) > 1 and (often or (once and large))):
+        if (often or (once and large)) and (len(own) > 1 or edge):
             goes |= set(block)
     return [i in goes or "notice" in line[2] for i, line in enumerate(lines)]
 
@@ -275,7 +275,12 @@ def strip(text: bytes, common, gone, pages, marked, sizes):
     by_line = {line[0].line: line for line in lines_of(scan(text, common))}
     lines, at, code = [], 0, False
     raws = re.findall(rb"[^\n]*\n|[^\n]+$", text)
-    full = [raw for raw in raws if raw.strip(SPACE + b"\n")]
+    full = [
+        raw
+        for n, raw in enumerate(raws)
+        if raw.strip(SPACE + b"\n")
+        and (n not in by_line or exact(by_line[n]) not in gone or exact(by_line[n]) in marked)
+    ]
     block = indents = 4 * sum(map(indented, full)) < 3 * len(full)
     for number, raw in enumerate(raws):
         words = by_line.get(number, [])

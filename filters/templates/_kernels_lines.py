@@ -47,48 +47,17 @@ def _found_at(shared, h):
 
 
 @njit(cache=True, nogil=True)
-def _indented(data, begins, here):
-    """Whether a line whose first mark stands at `here` may be code: indented, no item of a list."""
-    deep = here - begins >= INDENT or (here > begins and data[begins] == 9)
-    return deep and data[here] not in (42, 43, 45)
-
-
-@njit(cache=True, nogil=True)
-def _indents(data, start, end):
-    """Whether fewer than 3 of 4 lines of a text are indented, so that to be so means something.
-
-    Whole pages as text are indented by depth, and hold no code for that.
-    """
-    balance = 0
-    at = start
-    while at < end:
-        begins = at
-        while at < end and data[at] != 10 and _SPACE[data[at]] == 1:
-            at += 1
-        if at < end and data[at] != 10:
-            deep = at - begins >= INDENT or (at > begins and data[begins] == 9)
-            balance += -1 if deep else 3
-        while at < end and data[at] != 10:
-            at += 1
-        at += 1
-    return balance > 0
-
-
-@njit(cache=True, nogil=True)
 def _line_kinds(data, start, end, words, places, first, last, gone, how, marked, kinds):
     """What each line of one text is; returns how many lines.
 
-    `kinds` int64[lines, 7]: first byte, byte after (the line feed included), words, state (0 kept,
+    `kinds` int64[lines, 8]: first byte, byte after (the line feed included), words, state (0 kept,
     1 goes, 2 fill-in, 3 blank, 4 kept as the first of its host), form (0 plain, 1 heading, 2 row
-    of a table, 3 code), how a line that goes stands, and its place in `gone` or -1.
+    of a table, 3 code), how a line that goes stands, its place in `gone` or -1, and first mark.
     """
     number = 0
     at = start
     i = first
     line = 0
-    code = False
-    indents = _indents(data, start, end)
-    block = indents  # the line before is blank or indented code
     while at < end:
         begins = at
         while at < end and data[at] != 10:
@@ -105,11 +74,11 @@ def _line_kinds(data, start, end, words, places, first, last, gone, how, marked,
         while here < stop and _SPACE[data[here]] == 1:
             here += 1
         state = 0
-        if here == stop:
-            state = 3
         stands = 0
         place = -1
-        if here < stop and i > begin:
+        if here == stop:
+            state = 3
+        elif i > begin:
             if _found_at(marked, exact) >= 0:
                 state = 2
             else:
@@ -117,29 +86,62 @@ def _line_kinds(data, start, end, words, places, first, last, gone, how, marked,
                 if place >= 0:
                     stands = how[place]
                     state = 4 if stands & FIRST else 1
-        form = 0
-        if here + 2 < stop and data[here] == 96 and data[here + 1] == 96 and data[here + 2] == 96:
-            code = not code
-            form = 3
-        elif code:
-            form = 3
-        elif here < stop and block and _indented(data, begins, here):
-            form = 3
-        elif here < stop and data[here] == 35:
-            form = 1
-        elif here < stop and data[here] == 124:
-            form = 2
-        block = indents and (form == 3 or here == stop)
         kinds[number, 0] = begins
         kinds[number, 1] = at
         kinds[number, 2] = i - begin
         kinds[number, 3] = state
-        kinds[number, 4] = form
         kinds[number, 5] = stands
         kinds[number, 6] = place
+        kinds[number, 7] = here
         number += 1
         line += 1
+    _forms(data, end, kinds, number)
     return number
+
+
+@njit(cache=True, nogil=True)
+def _forms(data, end, kinds, number):
+    """Form of each line. Code stands between fences, or is indented, where that says something.
+
+    Whole pages as text are indented by depth, and hold no code for that: fewer than 3 of 4 lines
+    may be, of those that do not go, or the lines that go would bear on what a second run takes.
+    """
+    balance = 0
+    for i in range(number):
+        if kinds[i, 3] in (0, 2):
+            balance += -1 if _deep(data, kinds[i, 0], kinds[i, 7]) else 3
+    indents = balance > 0
+    block = indents  # the line before is blank or indented code
+    code = False
+    for i in range(number):
+        here = kinds[i, 7]
+        blank = kinds[i, 3] == 3
+        form = 0
+        if not blank and here + 2 < end and data[here] == data[here + 1] == data[here + 2] == 96:
+            code = not code
+            form = 3
+        elif code:
+            form = 3
+        elif not blank and block and _deep(data, kinds[i, 0], here) and not _item(data[here]):
+            form = 3
+        elif not blank and data[here] == 35:
+            form = 1
+        elif not blank and data[here] == 124:
+            form = 2
+        block = indents and (form == 3 or blank)
+        kinds[i, 4] = form
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _deep(data, begins, here):
+    """Whether a line whose first mark stands at `here` is indented like code."""
+    return here - begins >= INDENT or (here > begins and data[begins] == 9)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _item(mark):
+    """Whether a line that begins with this byte is an item of a list."""
+    return mark in (42, 43, 45)
 
 
 @njit(cache=True, nogil=True)
@@ -161,10 +163,12 @@ def _linked(kinds, i, j):
 def _stand(kinds, number, order, times):
     """Keep lines that do not stand in the neighbourhood in which the host's pages have them.
 
-    Boilerplate stands in blocks: lines that follow each other on most pages that have them, from
-    the head of the page, at its foot, or in its middle, there two at least on half of the host's
-    pages, or once a page and `BLOCK_LINES` or `BLOCK_WORDS`. A line of content recurs wherever it
-    is needed: an ingredient, a statement, a label, an answer, a refrain.
+    Boilerplate stands in blocks: lines that follow each other on most pages that have them; one
+    line alone at the head or foot of the page. A block is on half of the host's pages, or stands
+    once a page and has `BLOCK_LINES` or `BLOCK_WORDS`. A line of content recurs wherever it is
+    needed (an ingredient, a statement, a label, an answer, a refrain), and what is last above a
+    footer stands at the foot when the footer is gone: that alone must say nothing, or a second run
+    would go on cutting.
 
     `order` int64[lines] and `times` int64[candidates] are scratch.
     """
@@ -183,19 +187,18 @@ def _stand(kinds, number, order, times):
             k += 1
         k += 1
         first, last = order[begin], order[k - 1]
-        goes = begin == 0 and (kinds[first, 3] == 2 or kinds[first, 5] & BEFORE != 0)
-        goes |= k == size and (kinds[last, 3] == 2 or kinds[last, 5] & AFTER != 0)
-        if not goes:
-            lines, words, once, often = 0, 0, 0, 0
-            for m in range(begin, k):
-                i = order[m]
-                if kinds[i, 3] in (1, 4):
-                    lines += 1
-                    words += kinds[i, 2]
-                    once += times[kinds[i, 6]] == 1
-                    often += kinds[i, 5] & OFTEN != 0
-            goes = once > 0 and (lines >= BLOCK_LINES or words >= BLOCK_WORDS)
-            goes = lines > 1 and (goes or often == lines)
+        edge = begin == 0 and (kinds[first, 3] == 2 or kinds[first, 5] & BEFORE != 0)
+        edge |= k == size and (kinds[last, 3] == 2 or kinds[last, 5] & AFTER != 0)
+        lines, words, once, often = 0, 0, 0, 0
+        for m in range(begin, k):
+            i = order[m]
+            if kinds[i, 3] in (1, 4):
+                lines += 1
+                words += kinds[i, 2]
+                once += times[kinds[i, 6]] == 1
+                often += kinds[i, 5] & OFTEN != 0
+        goes = once > 0 and (lines >= BLOCK_LINES or words >= BLOCK_WORDS)
+        goes = (goes or often == lines) and (lines > 1 or edge)
         for m in range(begin, k):
             i = order[m]
             if kinds[i, 3] == 1 and not goes and kinds[i, 5] & NOTICE == 0:
@@ -257,7 +260,7 @@ def strip(
     words in them, and bytes (first, after) of the first of them, counted from the text's start.
     """
     most = np.diff(offsets).max() if len(ends) else 0
-    kinds = np.empty((most + 1, 7), np.int64)
+    kinds = np.empty((most + 1, 8), np.int64)
     order = np.empty(most + 1, np.int64)
     times = np.empty(len(gone), np.int64)
     total = 0
@@ -306,7 +309,7 @@ def strip(
 def code(data, offsets, words, places, ends, out):
     """Whether each word stands in a line of code, fenced or indented: `out` bool[words]."""
     most = np.diff(offsets).max() if len(ends) else 0
-    kinds = np.empty((most + 1, 7), np.int64)
+    kinds = np.empty((most + 1, 8), np.int64)
     none, how = np.empty(0, np.uint64), np.empty(0, np.uint8)
     for row in range(len(ends)):
         first = ends[row - 1] if row else 0

@@ -41,6 +41,7 @@ SEGMENT = pa.struct([
     pa.field("how", pa.uint8(), nullable=False),
 ])  # fmt: skip
 OFTEN = 8
+VOTES = 6  # a page is of a family that one in so many of its anchors names; prose has anchors too
 FOUND = pa.schema([
     pa.field("partition", pa.uint64(), nullable=False),
     *KEY,
@@ -144,7 +145,7 @@ class Gather:
         first = order[starts]
         of, across, label = of[first], across[first], label[first]
         size = np.maximum.reduceat(pages_[order], starts)
-        good = (size >= self.min_pages) & (votes >= LEAST) & (4 * votes >= anchors[of])
+        good = (size >= self.min_pages) & (votes >= LEAST) & (VOTES * votes >= anchors[of])
         of, across, label, votes, size = (v[good] for v in (of, across, label, votes, size))
         # Most votes; a host's own family before one across hosts; then the lesser hash.
         order = np.lexsort((label, across, -votes, of))
