@@ -41,7 +41,7 @@ SEGMENT = pa.struct([
     pa.field("how", pa.uint8(), nullable=False),
 ])  # fmt: skip
 OFTEN = 8
-VOTES = 6  # a page is of a family that one in so many of its anchors names; prose has anchors too
+VOTES = 5  # a page is of a family that one in so many of its anchors names; prose has anchors too
 FOUND = pa.schema([
     pa.field("partition", pa.uint64(), nullable=False),
     *KEY,
