@@ -10,6 +10,7 @@ from .fineweb import FineWebQuality
 from .gopher_quality import GopherQuality
 from .gopher_repetition import GopherRepetition
 from .language import Language
+from .long_range import LongRange
 from .pii import PII
 from .quality import Quality
 from .rights import Rights
@@ -28,6 +29,7 @@ STAGES: dict[str, type[Any]] = {
         FineWebQuality,
         LineRules,
         Quality,
+        LongRange,
         PII,
         Decontaminate,
     )
@@ -43,6 +45,7 @@ __all__ = [
     "GopherRepetition",
     "Language",
     "LineRules",
+    "LongRange",
     "Quality",
     "Rights",
     "Url",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from math import floor
 from typing import NamedTuple
 
 from gristmill.filters._characters import NAMES, table
@@ -395,3 +398,55 @@ def read_words(text: str, limit: int) -> str:
         if seen[token].bit_count() == 1:
             out += token + " "
     return out
+
+
+def long_range(data: bytes, stage) -> dict[str, int]:
+    """Scores of one text: sets of segments, and every pair looked at."""
+    words = [t for t in tokens(data) if t.kind in ("word", "unspaced")]
+    halves, where, said = 0, {}, set()
+    before: list[object] = [None, None, None]
+    end = -1
+    total = sum(1 if t.kind == "unspaced" else 2 for t in words)
+    count = total // (2 * stage.segment)
+    nothing = {"segments": count, "near": -1, "far": -1, "score": -1}
+    if count < 2 * stage.distance:
+        return nothing
+    last = b""
+    for token in words:
+        segment = halves // (2 * stage.segment)
+        if token.kind == "unspaced":
+            halves += 1
+            follows = end == token.start
+            term = (last, token.text) if follows else token.text
+            good = follows
+            last, end = token.text, token.start + len(token.text)
+        else:
+            halves += 2
+            term = token.text.lower()  # bytes: ASCII alone
+            good = len(token.chars) >= stage.min_letters and kind_of(token.chars[0]) != "number"
+        phrase = (*before, term)
+        before = [*before[1:], term]
+        if good and phrase not in said and segment < count:
+            said.add(phrase)
+            where.setdefault(term, set()).add(segment)
+    share = Fraction(str(stage.common))
+    pairs = [
+        b - a >= stage.distance
+        for places in where.values()
+        if len(places) <= count * share
+        for a, b in combinations(sorted(places), 2)
+    ]
+    every = [b - a >= stage.distance for a, b in combinations(range(count), 2)]
+    mean = Fraction(sum(map(len, where.values())), count)
+    if not mean:
+        return nothing | {"near": 0, "far": 0, "score": 0}
+    far = Fraction(sum(pairs), sum(every)) / mean
+    near = Fraction(len(pairs) - sum(pairs), len(every) - sum(every)) / mean
+    score = far * min(1, far / near) if near else far
+    return {
+        "segments": count,
+        **{
+            name: floor(10_000 * value)
+            for name, value in (("near", near), ("far", far), ("score", score))
+        },
+    }
