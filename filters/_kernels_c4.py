@@ -1,9 +1,7 @@
 # mypy: ignore-errors
 """Kernels of C4, over the masks of `_scan`.
 
-Phrases are looked for at their rarest pair of bytes, 64 places at once. What walks masks stands in
-each file of kernels word for word (a test compares them): Numba's cache does not see edits in
-another file.
+Phrases are looked for at their rarest pair of bytes, 64 places at once.
 """
 
 # ruff: noqa: ARG001, PLR1714, SIM109 - intrinsics have fixed arguments; Numba compiles a chain of
@@ -17,94 +15,20 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+from ._kernels_common import (
+    ALL,
+    CLOSER,
+    OTHER,
+    QUOTE,
+    TERMINAL,
+    _bit,
+    _citation,
+    _count,
+    _decode,
+    _next,
+)
 
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
-
-
-@intrinsic
-def _trailing_zeros(typingctx, value):
-    """Zero bits below the lowest one; 64 for 0."""
-
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _ones(typingctx, value):
-    """How many bits are set."""
-
-    def generate(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _next(plane, at, i, end, flip):
-    """First set bit (clear one with `flip` = ALL) from i on, `end` if there is none before it.
-
-    Bits are counted from the text's first block, `at`.
-    """
-    k = i >> 6
-    m = (plane[at + k] ^ flip) >> np.uint64(i & 63)
-    if m:
-        return min(i + np.int64(_trailing_zeros(m)), end)
-    k += 1
-    while 64 * k < end:
-        m = plane[at + k] ^ flip
-        if m:
-            return min(64 * k + np.int64(_trailing_zeros(m)), end)
-        k += 1
-    return end
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _count(plane, at, i, end):
-    """How many bits are set from i to before `end`."""
-    if i >= end:
-        return 0
-    first, last = i >> 6, (end - 1) >> 6
-    low = ALL << np.uint64(i & 63)
-    high = ALL >> np.uint64(63 - ((end - 1) & 63))
-    if first == last:
-        return np.int64(_ones(plane[at + first] & low & high))
-    n = np.int64(_ones(plane[at + first] & low))
-    for k in range(first + 1, last):
-        n += np.int64(_ones(plane[at + k]))
-    return n + np.int64(_ones(plane[at + last] & high))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _bit(plane, at, i):
-    return plane[at + (i >> 6)] >> np.uint64(i & 63) & np.uint64(1)
+COMMON = "d9947174"  # version of _kernels_common
 
 
 @njit(cache=True, nogil=True)
@@ -114,27 +38,6 @@ def count_either(data, one, other):
     for b in data:
         n += (b == one) | (b == other)
     return n
-
-
-@njit(cache=True, nogil=True)
-def _citation(data, i, end, forms, form_ends):
-    """Length of `[1]`, `[]` or one of the lower-case `forms` at the bracket `i`; 0 if none."""
-    at = i + 1
-    while at < end and 0x30 <= data[at] <= 0x39:
-        at += 1
-    if at < end and data[at] == 0x5D:
-        return at + 1 - i
-    start = 0
-    for stop in form_ends:
-        n = stop - start
-        if i + n <= end:
-            same = True
-            for t in range(n):
-                same &= data[i + t] == forms[start + t]
-            if same:
-                return n
-        start = stop
-    return 0
 
 
 @intrinsic

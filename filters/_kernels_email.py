@@ -15,6 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ._kernels_common import _decode, _ends
+
+COMMON = "d9947174"  # version of _kernels_common
+
 EMAIL = 0  # a kind; the others follow in `_kernels_pii`
 REACH = 320  # bytes: the longest address
 GONE = 1  # what a masked byte is in `work`
@@ -23,32 +27,6 @@ ALNUM, LOCAL, UPPER, LETTER = 1, 4, 16, 32
 # Classes of `_characters`: MARK, NUMBER, LETTER (of other scripts), LATIN, UNSPACED
 WORDLIKE, OTHER, LATIN, SPACE_FREE = 5, 7, 8, 9
 CALLED, RESERVED = 2, 4  # bits of a top-level domain: usual in addresses; kept for examples
-
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
 
 
 @njit(cache=True, nogil=True)
@@ -84,27 +62,6 @@ def fold(data, offsets, stands, out, bounds, marks):
             i += one
         bounds[r + 1] = n
     return folded
-
-
-@njit(cache=True, nogil=True)
-def _ends(work, lo, end, words):
-    """Number of the first word that the text up to `end` ends with, ASCII case aside; or -1."""
-    text, bounds = words
-    for k in range(len(bounds) - 1):
-        size = bounds[k + 1] - bounds[k]
-        if end - size < lo:
-            continue
-        same = True
-        for t in range(size - 1, -1, -1):
-            b = work[end - size + t]
-            if 0x41 <= b <= 0x5A:
-                b += 32
-            if b != text[bounds[k] + t]:
-                same = False
-                break
-        if same:
-            return k
-    return -1
 
 
 @njit(cache=True, nogil=True)

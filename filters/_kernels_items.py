@@ -17,6 +17,10 @@ from html.entities import name2codepoint
 import numpy as np
 from numba import njit
 
+from ._kernels_common import _decode, _mix
+
+COMMON = "d9947174"  # version of _kernels_common
+
 SPACE_FREE, WORDLIKE = 9, 5  # of `_characters`: UNSPACED; MARK, NUMBER, LETTER, LATIN above 4
 SOFT_HYPHEN, FULL_WIDTH = 0xAD, 0xFEE0  # the latter less than the ASCII character it is of
 BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -25,40 +29,6 @@ NAMES = np.array([name for name, _ in _NAMED], np.uint64)  # eight letters at mo
 NAMED = np.array([code for _, code in _NAMED], np.int64)
 WINDOWS = np.array([*map(ord, bytes(range(128, 160)).decode("cp1252", "replace"))], np.int64)
 AGAIN = 64  # tokens within which a gram that comes again is not told again
-
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(h):
-    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)

@@ -6,33 +6,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ._kernels_common import _decode
+
+COMMON = "d9947174"  # version of _kernels_common
+
 LETTER = 7  # of `_characters`; letters of all kinds are from here on
-
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from ._kernels_common import _ends
+
+COMMON = "d9947174"  # version of _kernels_common
+
 IPV4, IPV6, PHONE, IBAN, CARD = range(1, 6)  # kinds; e-mail comes before, secrets follow
 REACH = 320  # bytes
 GONE = 1  # what a masked byte is in `work`
@@ -31,27 +35,6 @@ def _is(work, i, lo, hi, classes, bits):
 def _word(work, i, lo, hi, classes):
     """Whether a letter, digit or `_` stands at `i`."""
     return lo <= i < hi and (classes[work[i]] & ALNUM != 0 or work[i] == 0x5F)
-
-
-@njit(cache=True, nogil=True)
-def _ends(work, lo, end, words):
-    """Number of the first word that the text up to `end` ends with, ASCII case aside; or -1."""
-    text, bounds = words
-    for k in range(len(bounds) - 1):
-        size = bounds[k + 1] - bounds[k]
-        if end - size < lo:
-            continue
-        same = True
-        for t in range(size - 1, -1, -1):
-            b = work[end - size + t]
-            if 0x41 <= b <= 0x5A:
-                b += 32
-            if b != text[bounds[k] + t]:
-                same = False
-                break
-        if same:
-            return k
-    return -1
 
 
 @njit(cache=True, nogil=True)

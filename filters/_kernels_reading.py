@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ._kernels_common import _mix, _slot
+
+COMMON = "d9947174"  # version of _kernels_common
+
 BLANK, SIGN, WORD, LINE = range(4)
 BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _LETTERS = [chr(b).isalnum() for b in range(128)]
@@ -19,14 +23,6 @@ KIND[0x0A] = LINE
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 PLAIN = np.frombuffer(bytes(range(256)).lower().translate(_DIGITS), np.uint8)
 MARK = np.frombuffer("\u00b6".encode(), np.uint8)  # of the end of a line
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(h):
-    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
@@ -63,15 +59,6 @@ def _letter(data, start, at):
     """The first byte of the letter that `at` stands in."""
     while at > start and data[at] & 0xC0 == 0x80:
         at -= 1
-    return at
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _slot(keys, mask, key):
-    """Slot of `key` in an open table of keys where 0 is free (no key is 0)."""
-    at = np.int64(_mix(key) & np.uint64(mask))
-    while (keys[at] != 0) & (keys[at] != key):
-        at = (at + 1) & mask
     return at
 
 

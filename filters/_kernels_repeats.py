@@ -8,141 +8,35 @@ once in 2^64). n-grams have no chance of confusion beyond that of their pairs of
 so the work shrinks with n.
 
 Lines are the same when their bytes are, from the first visible one to the last. Scratch is sized by
-the longest document and cleared by the document's own size. What walks masks stands in
-each file of kernels word for word (a test compares them): Numba's cache does not see edits in
-another file.
+the longest document and cleared by the document's own size.
 """
 
-# ruff: noqa: ARG001, PLR1714 - intrinsics have fixed arguments; Numba compiles a chain of
-# comparisons to less than a set
+# ruff: noqa: PLR1714 - Numba compiles a chain of comparisons to less than a set
 
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba import njit
 
-OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+from ._kernels_common import (
+    ALL,
+    CLOSER,
+    QUOTE,
+    SPACE,
+    TERMINAL,
+    _count,
+    _decode,
+    _last,
+    _load8,
+    _mix,
+    _next,
+    _slot,
+    _trailing_zeros,
+)
+
+COMMON = "d9947174"  # version of _kernels_common
+
 MANY = 1 << 20  # n-grams; a table for more takes memory rather than time
-
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
-
-
-@intrinsic
-def _load8(typingctx, data, at):
-    """Eight bytes at `at` as a little-endian uint64; the caller proves that they are there."""
-
-    def generate(context, builder, signature, args):
-        array = make_array(signature.args[0])(context, builder, args[0])
-        at = context.cast(builder, args[1], signature.args[1], types.intp)
-        word = ir.IntType(64)
-        where = builder.bitcast(builder.gep(array.data, [at]), word.as_pointer())
-        loaded = builder.load(where)
-        loaded.align = 1
-        return loaded
-
-    return types.uint64(data, at), generate
-
-
-@intrinsic
-def _trailing_zeros(typingctx, value):
-    """Zero bits below the lowest one; 64 for 0."""
-
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _ones(typingctx, value):
-    """How many bits are set."""
-
-    def generate(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _next(plane, at, i, end, flip):
-    """First set bit (clear one with `flip` = ALL) from i on, `end` if there is none before it.
-
-    Bits are counted from the text's first block, `at`.
-    """
-    k = i >> 6
-    m = (plane[at + k] ^ flip) >> np.uint64(i & 63)
-    if m:
-        return min(i + np.int64(_trailing_zeros(m)), end)
-    k += 1
-    while 64 * k < end:
-        m = plane[at + k] ^ flip
-        if m:
-            return min(64 * k + np.int64(_trailing_zeros(m)), end)
-        k += 1
-    return end
-
-
-@njit(cache=True, nogil=True)
-def _last(plane, at, i, end):
-    """Last set bit from i to before `end`, -1 if there is none."""
-    t = end - 1
-    while t >= i:
-        if plane[at + (t >> 6)] >> np.uint64(t & 63) & np.uint64(1):
-            return t
-        t -= 1
-    return -1
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _count(plane, at, i, end):
-    """How many bits are set from i to before `end`."""
-    if i >= end:
-        return 0
-    first, last = i >> 6, (end - 1) >> 6
-    low = ALL << np.uint64(i & 63)
-    high = ALL >> np.uint64(63 - ((end - 1) & 63))
-    if first == last:
-        return np.int64(_ones(plane[at + first] & low & high))
-    n = np.int64(_ones(plane[at + first] & low))
-    for k in range(first + 1, last):
-        n += np.int64(_ones(plane[at + k]))
-    return n + np.int64(_ones(plane[at + last] & high))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(h):
-    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -206,15 +100,6 @@ def _ended(data, base, at, i, more, table):
             return c == TERMINAL
         i -= 1
     return False
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _slot(keys, mask, key):
-    """Slot of `key` in an open table of keys where 0 is free (no key is 0)."""
-    at = np.int64(_mix(key) & np.uint64(mask))
-    while (keys[at] != 0) & (keys[at] != key):
-        at = (at + 1) & mask
-    return at
 
 
 @njit(cache=True, nogil=True, forceinline=True)

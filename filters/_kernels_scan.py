@@ -3,9 +3,7 @@
 
 ASCII is told apart by vector comparisons, other characters one by one by a table of their classes.
 A joiner (an apostrophe between letters, a full stop or comma between digits) is found by shifting
-masks. What walks masks stands in
-each file of kernels word for word (a test compares them): Numba's cache does not see edits in
-another file.
+masks.
 """
 
 # ruff: noqa: ARG001, PLR1714, SIM109 - intrinsics have fixed arguments; Numba compiles a chain of
@@ -19,7 +17,20 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
+from ._kernels_common import (
+    LATIN,
+    LETTER,
+    MARK,
+    NUMBER,
+    SPACE,
+    TERMINAL,
+    UNSPACED,
+    _bit,
+    _decode,
+    _trailing_zeros,
+)
+
+COMMON = "d9947174"  # version of _kernels_common
 
 
 @intrinsic
@@ -51,42 +62,6 @@ def _between(typingctx, data, at, low, high):
     return types.uint64(data, at, low, high), generate
 
 
-@intrinsic
-def _trailing_zeros(typingctx, value):
-    """Zero bits below the lowest one; 64 for 0."""
-
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
-
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
-
-
 @njit(cache=True, nogil=True, forceinline=True)
 def _ascii(data, at):
     """Masks of 64 bytes: letters, digits, visible, terminal, above ASCII, line feeds, joiners."""
@@ -106,11 +81,6 @@ def _set(plane, at, i, size):
     """Set bits i to i + size of a text whose first block is `at`."""
     for t in range(i, i + size):
         plane[at + (t >> 6)] |= np.uint64(1) << np.uint64(t & 63)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _bit(plane, at, i):
-    return plane[at + (i >> 6)] >> np.uint64(i & 63) & np.uint64(1)
 
 
 @njit(cache=True, nogil=True)

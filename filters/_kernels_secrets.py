@@ -14,6 +14,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from ._kernels_common import _ends
+
+COMMON = "d9947174"  # version of _kernels_common
+
 KEY, PRIVATE_KEY, SECRET = range(6, 9)  # kinds; those of personal data come before
 REACH = 4200  # bytes: the longest key
 NEAR = 128  # bytes: the longest name with its type and the spaces around `=`
@@ -28,27 +32,6 @@ AFTER = (0x22, 0x26, 0x27, 0x29, 0x2C, 0x3B, 0x3C, 0x5C, 0x5D, 0x60, 0x7C, 0x7D)
 def _word(work, i, lo, hi, classes):
     """Whether a letter, digit or `_` stands at `i`."""
     return lo <= i < hi and (classes[work[i]] & ALNUM != 0 or work[i] == 0x5F)
-
-
-@njit(cache=True, nogil=True)
-def _ends(work, lo, end, words):
-    """Number of the first word that the text up to `end` ends with, ASCII case aside; or -1."""
-    text, bounds = words
-    for k in range(len(bounds) - 1):
-        size = bounds[k + 1] - bounds[k]
-        if end - size < lo:
-            continue
-        same = True
-        for t in range(size - 1, -1, -1):
-            b = work[end - size + t]
-            if 0x41 <= b <= 0x5A:
-                b += 32
-            if b != text[bounds[k] + t]:
-                same = False
-                break
-        if same:
-            return k
-    return -1
 
 
 @njit(cache=True, nogil=True, forceinline=True)

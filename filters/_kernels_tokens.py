@@ -17,7 +17,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-OTHER, SPACE, TERMINAL, QUOTE, CLOSER, MARK, NUMBER, LETTER, LATIN, UNSPACED = range(10)
+from ._kernels_common import LETTER, MARK, OTHER, _bit, _citation, _decode
+
+COMMON = "d9947174"  # version of _kernels_common
+
 FORMS = np.frombuffer(b"[edit][citation needed]", np.uint8)
 FORM_ENDS = np.array([6, 23])
 LONGEST = 1000  # characters without a space; what is longer is one token
@@ -55,32 +58,6 @@ def _units() -> np.ndarray:
 
 
 UNIT_KEYS = _units()
-
-
-@njit(cache=True, nogil=True)
-def _decode(data, i, end):
-    """Code point at `i` and its size; what is not UTF-8 is U+FFFD, one byte long."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if 0xC2 <= b < 0xE0:
-        more, cp = 1, b & 0x1F
-    elif 0xE0 <= b < 0xF0:
-        more, cp = 2, b & 0x0F
-    elif 0xF0 <= b < 0xF5:
-        more, cp = 3, b & 0x07
-    else:
-        return 0xFFFD, 1
-    if i + more >= end:
-        return 0xFFFD, 1
-    for t in range(1, more + 1):
-        c = np.int64(data[i + t])
-        if c & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        cp = (cp << 6) | (c & 0x3F)
-    if cp > 0x10FFFF:
-        return 0xFFFD, 1
-    return cp, more + 1
 
 
 @njit(cache=True, nogil=True)
@@ -338,27 +315,6 @@ def _peel(cps, begins, size, kinds, units, table):
 
 
 @njit(cache=True, nogil=True)
-def _citation(data, i, end, forms, form_ends):
-    """Length of `[1]`, `[]` or one of the lower-case `forms` at the bracket `i`; 0 if none."""
-    at = i + 1
-    while at < end and 0x30 <= data[at] <= 0x39:
-        at += 1
-    if at < end and data[at] == 0x5D:
-        return at + 1 - i
-    start = 0
-    for stop in form_ends:
-        n = stop - start
-        if i + n <= end:
-            same = True
-            for t in range(n):
-                same &= data[i + t] == forms[start + t]
-            if same:
-                return n
-        start = stop
-    return 0
-
-
-@njit(cache=True, nogil=True)
 def tokens(data, offsets, planes, blocks, table, kinds, units, citations):
     """Make `start` of planes (`_scan.PLANES`) the first bytes of tokens, `word` their bytes.
 
@@ -404,11 +360,6 @@ def tokens(data, offsets, planes, blocks, table, kinds, units, citations):
                     if begins[t]:
                         i_t = at_byte[t]
                         start[at + (i_t >> 6)] |= one << np.uint64(i_t & 63)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _bit(plane, at, i):
-    return plane[at + (i >> 6)] >> np.uint64(i & 63) & np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
