@@ -26,6 +26,7 @@ as they are (`prefix_digest`). Measured figures: benchmarks/feed.py.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
@@ -44,6 +45,13 @@ FORMAT: Final = 1
 AMENDED: Final = 2  # skips or masks, which a reader of format 1 would pass over
 SPOKEN: Final = 4  # tokens of conversations that are no targets
 MIXED: Final = 3  # several sequence lengths in a stage: earlier readers take a slot for a sequence
+_ALWAYS: Final = {"arrays", "block", "bos", "dimensions", "lanes", "pad_id", "positions", "seed",
+                  "shards", "slices", "sources", "stages", "tokenizer", "vectors"}  # fmt: skip
+_ARRAYS: Final = {"documents", "ids", "sources", "cell", "cells"}  # of every plan
+AGAIN: Final = (  # what mends a plan of another version
+    "compile it again: gristmill run RECIPE --out RUN, or for another mixture gristmill mix plan "
+    "RUN --mixture FILE; then delete this plan's folder"
+)
 ROW: Final = ("position", "stage", "slice", "lane", "epoch", "window")  # columns of `Plan.rows`
 
 
@@ -156,7 +164,11 @@ class Plan:
         known = (FORMAT, AMENDED, MIXED, SPOKEN)
         if content.get("format") not in known or content.get("order") != NAME:
             found = (content.get("format"), content.get("order"))
-            raise FormatError(f"{path}: format, order {found}; this version reads {known}, {NAME}")
+            raise FormatError(
+                f"{path}: format, order {found}; this version reads {known}, {NAME}; {AGAIN}"
+            )
+        if differing := _differing(content):
+            raise FormatError(f"{path}: made by another version ({differing}); {AGAIN}")
         check_vectors(content["vectors"], str(path))
         for name, array in content["arrays"].items():
             file = folder / f"{name}.npy"
@@ -345,6 +357,21 @@ class Plan:
         from .trace import steps_of_document
 
         return steps_of_document(self, shard, document, global_batch)
+
+
+def _differing(content: dict[str, Any]) -> str:
+    """Which fields a plan of another version lacks, or has beyond what this one knows; or ""."""
+    missing = sorted(_ALWAYS - content.keys()) or sorted(_ARRAYS - content["arrays"].keys())
+    if missing:
+        return f"no {', '.join(missing)}"
+    for name, kind in (("lanes", Lane), ("stages", Stage)):
+        known = {f.name for f in dataclasses.fields(kind)}
+        for i, entry in enumerate(content[name]):
+            if entry.keys() != known:
+                less, more = sorted(known - entry.keys()), sorted(entry.keys() - known)
+                said = [f"{word} {', '.join(f)}" for word, f in (("no", less), ("new", more)) if f]
+                return f"{name}[{i}]: {'; '.join(said)}"
+    return ""
 
 
 def plan_id(data: bytes) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ..documents.errors import GristmillError
 from ..documents.fingerprint import canonical, digest
 from ..documents.schema import TURNS
 from ..mixing.spec import MixSpec
@@ -209,14 +210,19 @@ class MixStep(Step):
         return plan_fingerprint(run.recipe.mixture)
 
     def is_done(self, run: Run, key: str) -> bool:
-        """The pointer is valid and so is every file of the plan."""
+        """The pointer is valid, so is every file of the plan, and this version reads it."""
+        from ..mixing.plan import Plan
+
         if not super().is_done(run, key):
             return False
         try:
             pointer = json.loads(run.store.path("plans/current.json").read_bytes())
-            return all(run.store.present(n) is not None for n in pointer["files"])
-        except (ValueError, KeyError, TypeError):
+            if any(run.store.present(n) is None for n in pointer["files"]):
+                return False
+            Plan.open(run.store.path(f"plans/{pointer['plan']}"))
+        except (ValueError, KeyError, TypeError, GristmillError):
             return False
+        return True
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Compile beside the plans, then commit file by file, the pointer last."""

@@ -69,6 +69,7 @@ def show(run: Run, plan: str | None) -> dict[str, Any]:
         {
             "stage": stage.name,
             "sequence_length": stage.sequence_length,
+            "lengths": sorted({opened.lanes[k].sequence_length for k in stage.lanes}),
             "packing": stage.packing,
             "global_batch": stage.global_batch,
             "positions": [stage.first, stage.first + stage.windows],

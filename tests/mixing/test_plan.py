@@ -467,6 +467,28 @@ def test_open_flipped_bytes_and_missing_files_are_named(world, tmp_path):
     Plan.open(folder, verify=True)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: [s.pop("end_shares") for s in c["stages"]], r"stages\[0\]: no end_shares"),
+        (lambda c: c["lanes"][0].update(rows=3), r"lanes\[0\]: new rows"),
+        (lambda c: c.pop("bos"), "no bos"),
+        (lambda c: c["arrays"].pop("cells"), "no cells"),
+    ],
+)
+def test_open_plan_of_another_version_names_what_differs_and_the_mending(
+    world, tmp_path, change, words
+):
+    folder = copied(compiled(world), tmp_path)
+    content = json.loads((folder / "plan.json").read_bytes())
+    change(content)
+    data = json.dumps(content).encode()
+    new = shutil.copytree(folder, tmp_path / plan_id(data))
+    (new / "plan.json").write_bytes(data)
+    with pytest.raises(FormatError, match=words + r"\); compile it again: gristmill run RECIPE"):
+        Plan.open(new)
+
+
 def test_open_other_format_or_order_is_refused(world, tmp_path):
     folder = copied(compiled(world), tmp_path)
     content = json.loads((folder / "plan.json").read_bytes())
