@@ -3,41 +3,17 @@
 
 A text is walked once for its events, a term and the segment it stands in, each once; sorted by
 term (a counting sort), two pointers count the pairs of segments, so that the time is linear in the
-text whatever its length. What walks masks stands in each file of kernels word for word (a test
-compares them): Numba's cache does not see edits in another file.
+text whatever its length.
 """
-
-# ruff: noqa: ARG001 - intrinsics have fixed arguments
 
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
+from ._kernels_common import _bit, _mix, _trailing_zeros
 
-@intrinsic
-def _trailing_zeros(typingctx, value):
-    """Zero bits below the lowest one; 64 for 0."""
-
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _bit(plane, at, i):
-    return plane[at + (i >> 6)] >> np.uint64(i & 63) & np.uint64(1)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(h):
-    """Finaliser of splitmix64: every bit of the key bears on every bit of the slot."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
+COMMON = "d9947174"  # version of _kernels_common
 
 
 @njit(cache=True, nogil=True)
