@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from gristmill.mixing import MixSpec, Plan, compile_plan
-from gristmill.mixing.shards import EXTENT
+from gristmill.mixing.shards import EXTENT, TokenShard
+from gristmill.mixing.spoken import spoken_in
 from gristmill.pipelines.catalog import catalog
 from gristmill.pipelines.run import open_run
 
@@ -35,7 +36,12 @@ MIX = {
             "sequence_length": 256,
             "weights": {"web": 0.7, "rest": 0.3},
         },
-        {"name": "long", "tokens": "16Ki", "sequence_length": 2048, "weights": {"long": 1}},
+        {
+            "name": "long",
+            "tokens": "24Ki",
+            "sequence_length": [512, 2048],
+            "weights": {"long": 2, "rest": 1},
+        },
         {"name": "code", "tokens": "8Ki", "sequence_length": 1024, "weights": {"rest": 1}},
     ],
 }
@@ -65,6 +71,7 @@ def folder_of(run_folder, out, spoil=None):
         tokens_digests={k: v["digest"] for k, v in indexes.items()},
         tokenizer_digest=next(iter(indexes.values()))["tokenizer"],
         out=out / "plans",
+        spoken={n: spoken_in(TokenShard.open(out / "tokens" / n)) for n in indexes},
     )
     (out / "plans" / "current.json").write_text(json.dumps({"plan": name}))
     return Plan.open(out / "plans" / name)
@@ -96,6 +103,8 @@ def killed(run, out, steps, *more):
 def test_training_killed_and_resumed_has_the_same_loss_curve(demo_run, tmp_path):
     plan = folder_of(demo_run, tmp_path)
     assert [s.name for s in plan.stages] == ["base", "long", "code"]
+    assert {plan.lanes[k].sequence_length for k in plan.stages[1].lanes} == {512, 2048}
+    assert plan.turns  # what runs of agents are told is no target
     whole, said = train(tmp_path, tmp_path / "whole")
     assert said.strip().endswith("token shards out of line: []")
     for steps, more in ((5, ()), (40, ("--workers", 2)), (8, ())):  # in each of the stages
