@@ -132,7 +132,7 @@ def test_shard_of_several_extents_checks_each_once(tmp_path, monkeypatch):
     (tmp_path / "s.bin").write_bytes(raw)
     shard = TokenShard.open(tmp_path / "s")
     assert len(shard.tokens(0, 96)) == 96  # extents 0, 1 and 2 of 32 tokens
-    assert shard._checked[:5].tolist() == [True, True, True, False, False]
+    assert list(map(bool, shard._checked[:5])) == [True, True, True, False, False]
     for start, end in ((0, 97), (127, 128), (96, 97)):
         with pytest.raises(
             DamagedError, match=r"s\.bin: extent 3 .bytes 192 to 256, tokens from 96"
