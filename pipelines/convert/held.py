@@ -17,8 +17,16 @@ from typing import Any
 from ...documents.errors import UsageError, did_you_mean
 from ...documents.files import read_lines
 
-_INSTANCE = re.compile(r"([\w.-]+?)__([\w.-]+?)-\d+")  # SWE-bench: owner__name-number
-_ADDRESS = re.compile(r"(?:https?://|git@)[\w.-]+[/:]")
+# owner__name, as SWE-bench's ids (-number) and SWE-smith's (.commit and what was changed) have it.
+_INSTANCE = re.compile(r"([\w.-]+?)__([\w.-]+?)(?:-\d+|\.[0-9a-f]{3,40}(?:\..*)?)?", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[^/@]+@)?[\w.-]+(?::\d+)?[/:]+"  # https://, git+https://, ssh://git@
+    r"|[\w.-]+@[\w.-]+[:/]+"  # git@github.com:
+    r"|[\w-]+(?:\.[\w-]+)+(?::\d+)?[/:](?=[^/]+/[^/])"  # github.com/ before two names
+    r"|(?:github|gitlab):",
+    re.IGNORECASE,
+)
+_API = re.compile(r"(?:api/v\d+/)?repos/", re.IGNORECASE)
 
 
 class HeldOut:
@@ -44,7 +52,7 @@ class HeldOut:
         for path in paths:
             for _, line in read_lines(path, f"held_out {path}"):
                 if not line.startswith("#"):
-                    names.add(line.lower())
+                    names.add(repository_of(line))
         return cls(frozenset(names))
 
     def found(self, values: Iterable[Any]) -> str:
@@ -56,11 +64,19 @@ class HeldOut:
 
 
 def repository_of(value: str) -> str:
-    """`owner/name` in small letters, from that, an address, or the id of a SWE-bench instance."""
-    if match := _INSTANCE.fullmatch(value.strip()):
-        return f"{match[1]}/{match[2]}".lower()
-    plain = _ADDRESS.sub("", value.strip()).removesuffix("/").removesuffix(".git")
-    return "/".join(plain.split("/")[:2]).lower()
+    """`owner/name` in small letters, from that, an address, or the id of an instance.
+
+    What follows the name is left out: a folder, `.git`, `@branch`, `?query`, `#fragment`.
+    """
+    plain = re.split(r"[?#]", value.strip(), maxsplit=1)[0]
+    if match := _ADDRESS.match(plain):
+        plain = plain[match.end() :]
+        if "api" in match[0].lower():
+            plain = _API.sub("", plain, count=1)
+    names = [re.split(r"[@:]", name, maxsplit=1)[0] for name in plain.split("/") if name][:2]
+    if names and (match := _INSTANCE.fullmatch(names[-1])):  # alone, or below a mirror's owner
+        names = [match[1], match[2]]
+    return "/".join(names).lower().removesuffix(".git")
 
 
 @lru_cache(maxsize=1)

@@ -30,17 +30,17 @@ from .plain import make_draft
 from .repository import block_of, header_of
 
 # A path in quotes has octal escapes (git's core.quotePath); such a file is not looked up.
-_TOUCHED = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n\"]+)", re.MULTILINE)
-_HUNK = re.compile(
-    r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|^GIT binary patch$|^rename to ", re.MULTILINE
-)
+_TOUCHED = re.compile(r"(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n\"]+)")
+_RENAMED = re.compile(r"rename (?:from|to) ([^\t\r\n\"]+)")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
     """One document per issue: its text, the files that its patch touches, and the patch.
 
-    `issue_fields` that are there stand below each other; the first of `patch_fields` is the patch;
+    `issue_fields` that are there stand below each other; the first of `patch_fields` that is
+    not empty is the patch;
     `contents_field` maps paths to texts before the patch, or lists `{path, text}`: files that the
     patch does not touch stay away. Read such sources with `text_field: null`. Losses: `bad_schema`,
     and (`dropped`) `no_text` (no issue or no patch), `not_a_patch` (no hunk), `too_large` (above
@@ -48,7 +48,7 @@ class Issue:
     """
 
     name: ClassVar[str] = "issue"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
 
     issue_fields: tuple[str, ...] = ("title", "problem_statement", "body")
     patch_fields: tuple[str, ...] = ("patch", "gold_patch", "diff")
@@ -84,7 +84,7 @@ class Issue:
         if name := held.found(fields.get(f) for f in self.repo_fields):
             return lost("held_out", name)
         said = [fields[f] for f in self.issue_fields if fields.get(f) is not None]
-        patch = next((fields[f] for f in self.patch_fields if fields.get(f) is not None), "")
+        patch = next((fields[f] for f in self.patch_fields if fields.get(f) not in (None, "")), "")
         given = _files(fields.get(self.contents_field))
         if given is None or not all(isinstance(s, str) for s in [*said, patch, *given.values()]):
             wanted = f"strings under {', '.join([*self.issue_fields, *self.patch_fields])}"
@@ -94,9 +94,8 @@ class Issue:
         patch = clean(patch).strip("\n")
         if not issue.strip() or not patch.strip():
             return lost("no_text", "no issue" if not issue.strip() else "no patch")
-        if not _HUNK.search(patch):
+        if (touched := touched_by(patch)) is None:
             return lost("not_a_patch", patch[:100])
-        touched = list(dict.fromkeys(p for p in _TOUCHED.findall(patch) if p != "/dev/null"))
         parts = [f"## issue\n\n{issue}\n\n"]
         listed: list[dict[str, Any]] = []
         at = len(parts[0].encode())
@@ -120,6 +119,34 @@ class Issue:
         return make_draft(
             record, text, metadata, repairs, stated if isinstance(stated, str) else None
         )
+
+
+def touched_by(patch: str) -> list[str] | None:
+    """Paths of a patch, once each in order; None without a hunk, rename or binary change.
+
+    Lines of a hunk are passed over by its counts: a removed `-- x` looks like a file's header.
+    """
+    paths: dict[str, None] = {}
+    changes = False
+    old = new = 0  # lines of the hunk that are still to come
+    for line in patch.split("\n"):
+        if old > 0 or new > 0:
+            sign = line[:1]
+            if sign != "\\":  # "\ No newline at end of file"
+                old -= sign != "+"
+                new -= sign != "-"
+        elif match := _HUNK.match(line):
+            old, new = (int(n) if n is not None else 1 for n in match.groups())
+            changes = True
+        elif match := _TOUCHED.match(line):
+            if match[1] != "/dev/null":
+                paths[match[1]] = None
+        elif match := _RENAMED.match(line):
+            paths[match[1]] = None
+            changes = True
+        elif line.startswith("GIT binary patch"):
+            changes = True
+    return list(paths) if changes else None
 
 
 def _files(value: Any) -> dict[str, Any] | None:

@@ -58,7 +58,7 @@ class Repository:
     """
 
     name: ClassVar[str] = "repository"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
 
     repo_field: str = "repo"
     path_field: str = "path"

@@ -61,7 +61,7 @@ class Trajectory:
     """
 
     name: ClassVar[str] = "trajectory"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
 
     messages: tuple[str, ...] = (
         "messages",

@@ -6,6 +6,7 @@ import pytest
 
 from gristmill.documents.records import Draft
 from gristmill.pipelines.convert import Issue
+from gristmill.pipelines.convert.issue import touched_by
 
 PATCH = """diff --git a/a.py b/a.py
 --- a/a.py
@@ -46,6 +47,25 @@ def test_issue_without_files_has_issue_and_patch_alone(build):
     out = build.draft(Issue(), row(build, files=listed, problem_statement="Why?"))
     assert out.text == "## issue\n\nBroken\n\nWhy?\n\nIt is.\n\n## patch\n\n" + PATCH
     assert out.metadata["files"] == []
+
+
+@pytest.mark.parametrize(
+    ("patch", "touched"),
+    [
+        ("--- a/s.sql\n+++ b/s.sql\n@@ -1,2 +1 @@\n--- other.py\n x\n", ["s.sql"]),
+        ("--- a/s\n+++ b/s\n@@ -0,0 +1 @@\n+++ z\n\\ No newline\n--- a/t\n+++ b/t\n", ["s", "t"]),
+        ("similarity index 100%\nrename from o.py\nrename to n.py\n", ["o.py", "n.py"]),
+        ("Binary\nGIT binary patch\n", []),
+        ("--- a/x\n+++ b/x\n", None),
+    ],
+)
+def test_touched_by_counts_lines_of_hunks(patch, touched):
+    assert touched_by(patch) == touched
+
+
+def test_issue_first_patch_that_is_not_empty_wins(build):
+    out = build.draft(Issue(), row(build, patch="", gold_patch=PATCH))
+    assert out.text.endswith("## patch\n\n" + PATCH)
 
 
 @pytest.mark.parametrize(
