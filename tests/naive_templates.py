@@ -333,6 +333,8 @@ def strip(text: bytes, common, gone, pages, marked, sizes):
         if x[3] == "gone" or (mine and x[3] == "blank"):
             mine.append(x)
         elif mine:
+            while x[4] == "code" and mine[-1][3] == "blank":
+                mine.pop()
             few = min(pages[y[5]] for y in mine if y[3] == "gone")
             cuts.append((mine[0][0], mine[-1][1] - mine[0][0], few))
             mine = []

@@ -39,8 +39,11 @@ _KIND[[0xC2, *range(0xE0, 0xEA), 0xEF, 0xF0]] = 2
 _KIND[[33, 46, 63]] = 3
 _LOWER = np.arange(256, dtype=np.uint64)
 _LOWER[65:91] += U(32)
-_SPACE = np.zeros(256, np.uint8)
-_SPACE[[9, 11, 12, 13, 32]] = 1
+# Of a byte, in one look: its digit in a hash, 256 for a numeral, 512 for a byte of a word.
+_BYTE = _LOWER.copy()
+_BYTE[48:58] |= U(256)
+_BYTE[_KIND == 1] |= U(512)
+_VALUE, _NUMERAL, _INSIDE = U(255), U(256), U(512)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -103,10 +106,8 @@ def _wide(data, at, end):
 
 @njit(cache=True, nogil=True)
 def _capital(data, at, end):
-    """Whether a word begins with a capital: Latin, Greek or Cyrillic."""
+    """Whether a word that begins beyond ASCII begins with a capital: Latin, Greek, Cyrillic."""
     c = data[at]
-    if c < 0x80:
-        return 65 <= c <= 90
     if at + 1 >= end:
         return False
     d = data[at + 1]
@@ -173,31 +174,30 @@ def scan(data, start, end, common, words, masks, places):
                     h = h * BASE + U(data[k])
                 at += width
         else:
+            both = NOTHING
             while at < end:
-                c = data[at]
-                kind = _KIND[c]
-                if kind in (0, 3):
-                    break
-                if kind == 2 and _wide(data, at, end)[1] != 1:
-                    break
-                digit |= 48 <= c <= 57
-                h = h * BASE + _LOWER[c]
+                byte = _BYTE[data[at]]
+                if byte & _INSIDE == NOTHING:
+                    kind = _KIND[data[at]]
+                    if kind != 2 or _wide(data, at, end)[1] != 1:
+                        break
+                both |= byte
+                h = h * BASE + (byte & _VALUE)
                 at += 1
+            digit = both & _NUMERAL != NOTHING
         h = _fmix((h ^ (h >> U(32))) * SPREAD)
-        mask = LITERAL
-        if digit:
-            mask = DIGIT
-        elif not single:
-            capital = _capital(data, begin, at)
-            if capital and not initial:
-                mask = NAME
-            else:
-                bit = h >> U(44)
-                seen = common[bit >> U(3)] >> np.uint8(bit & U(7)) & 1
-                letters += 1
-                known += seen
-                if not seen:
-                    mask = RARE
+        c = data[begin]
+        capital = (c >= 65) & (c <= 90) if c < 0x80 else _capital(data, begin, at)
+        name = capital & (not initial)
+        bit = h >> U(44)
+        seen = common[bit >> U(3)] >> np.uint8(bit & U(7)) & 1
+        # Without branches: which of these a word is, no processor guesses.
+        plain = (not digit) & (not single) & (not name)
+        letters += plain
+        known += plain & seen
+        mask = RARE if plain & (seen == 0) else LITERAL
+        mask = NAME if name & (not single) else mask
+        mask = DIGIT if digit else mask
         words[count] = h
         masks[count] = mask
         places[count, 0] = begin
@@ -210,20 +210,6 @@ def scan(data, start, end, common, words, masks, places):
             if masks[i] == RARE:
                 masks[i] = LITERAL
     return count
-
-
-@njit(cache=True, nogil=True)
-def _items(words, masks, first, last, items):
-    """Hashes of literals and of runs of masked words of words[first:last]; returns how many."""
-    size = 0
-    before = False
-    for i in range(first, last):
-        masked = masks[i] != LITERAL
-        if not (masked and before):
-            items[size] = MASK if masked else words[i]
-            size += 1
-        before = masked
-    return size
 
 
 @njit(cache=True, nogil=True)
@@ -240,7 +226,7 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
     words = np.empty(room, np.uint64)
     masks = np.empty(room, np.uint8)
     places = np.empty((room, 3), np.int64)
-    items = np.empty(room, np.uint64)
+    items = np.empty(room + 1, np.uint64)
     top = U(1)
     for _ in range(n):
         top *= BASE
@@ -249,6 +235,8 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
     for row in range(len(offsets) - 1):
         count = scan(data, offsets[row], offsets[row + 1], common, words, masks, places)
         i = 0
+        size = 0
+        hidden = False  # the word before is masked, of whatever line
         text = NOTHING
         left = np.int32(0)
         while i < count:
@@ -264,12 +252,14 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
                 bit = words[i] >> U(44)
                 told += notices[bit >> U(3)] >> np.uint8(bit & U(7)) & 1
                 masked = masks[i] != LITERAL
-                if not masked:
-                    skeleton = skeleton * BASE + words[i]
-                    literals += 1
-                elif not before:
-                    skeleton = skeleton * BASE + MASK
+                item = MASK if masked else words[i]
+                literals += not masked
+                # Without branches, which would be guessed wrong at every third word.
+                skeleton = skeleton if masked & before else skeleton * BASE + item
                 before = masked
+                items[size] = item
+                size += not (masked & hidden)
+                hidden = masked
                 i += 1
             lines[total, 0] = _fmix(exact)
             lines[total, 1] = _fmix(skeleton)
@@ -287,7 +277,6 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
             total += 1
             text = text * BASE + exact
         texts[row] = _fmix(text)
-        size = _items(words, masks, 0, count, items)
         held = 0
         least = anchors[row]
         rolling = NOTHING

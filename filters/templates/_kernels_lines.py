@@ -60,15 +60,17 @@ def _line_kinds(data, start, end, words, places, first, last, gone, how, marked,
     line = 0
     while at < end:
         begins = at
-        while at < end and data[at] != 10:
-            at += 1
-        stop = at
-        at = min(at + 1, end)
         exact = NOTHING
         begin = i
         while i < last and places[i, 2] == line:
             exact = exact * BASE + words[i]
             i += 1
+        if i > begin:
+            at = places[i - 1, 1]
+        while at < end and data[at] != 10:
+            at += 1
+        stop = at
+        at = min(at + 1, end)
         exact = _fmix(exact)
         here = begins
         while here < stop and _SPACE[data[here]] == 1:
@@ -251,7 +253,7 @@ def strip(
     data, offsets, words, places, ends, gone, how, pages, gone_ends, marked, marked_ends, rows,
     starts, lengths, least, fills,
 ):  # fmt: skip
-    """Lines to cut, with blank lines after them; returns how many cuts.
+    """Lines to cut, with blank lines after them unless code follows; returns how many cuts.
 
     `gone` and `marked` uint64: digests of lines, ascending in each row, rows ending at `*_ends`;
     of those in `gone`, `how` uint8 has the bits that `_stand` reads, `pages` uint32 how many pages
@@ -296,6 +298,9 @@ def strip(
                 if kinds[j, 3] == 1:
                     few = min(few, np.int64(pages[from_ + kinds[j, 6]]))
                 j += 1
+            if j < number and kinds[j, 4] == 3:  # no code without the blank line before it
+                while kinds[j - 1, 3] == 3:
+                    j -= 1
             least[total] = few
             rows[total] = row
             starts[total] = kinds[i, 0] - start
