@@ -61,13 +61,14 @@ def compile_plan(
                 f"token shard {name!r} has documents in the catalogue but no digest; "
                 f"{len(tokens_digests)} of {len(documents.shards)} shards are tokenised"
             )
-    spec = divided(spec, documents)
+    asked = spec
+    spec, parts = divided(asked, documents)
     chosen = {name: documents.select(s) for name, s in sorted(spec.slices.items())}
     lanes, arrays = _pack_lanes(documents, spec, chosen)
     stages, ledgers = schedule(spec, lanes)
     kinds = ("windows", "pieces", "by_document")
     held = ([arrays[f"lane-{k}.{kind}"] for k in range(len(lanes))] for kind in kinds)
-    Feasibility(spec, lanes, Usage(documents.tokens, *held)).require(ledgers)
+    Feasibility(asked, parts, lanes, Usage(documents.tokens, *held)).require(ledgers)
     arrays |= {f"stage-{k}.ledger": table for k, table in enumerate(ledgers)}
     content: dict[str, Any] = {
         "format": MIXED if any(stage.lengths for stage in spec.stages) else FORMAT,

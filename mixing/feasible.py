@@ -10,17 +10,19 @@ gets its target rounded down or up.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..documents.errors import UsageError
+from .lengths import Parts, by_parts
 from .plan import Lane
 from .quota import Targets, ledger
-from .spec import MixSpec, StageSpec
+from .spec import EPOCHS, MixSpec, StageSpec
 from .stages import decimal, lanes_of, per_window, stage_shares, stage_windows, weight_text
 from .usage import Usage, window_counts
 
@@ -31,29 +33,52 @@ CURES = 3  # that a message names
 Counting = Literal["exact", "most", "least"]
 
 
+class Change(NamedTuple):
+    """Another stage in place of one of the mixture's, as a recipe states it."""
+
+    text: str
+    at: int  # number of the stage
+    stage: StageSpec
+
+
 class Short(NamedTuple):
     """A stage that reads tokens too often."""
 
     stage: int
-    slice: int  # of the stage's: the one that asks most for its cap
+    slice: int  # of the stage's, divided by length: the one that asks most for its cap
     most: list[int]  # by slice: reads of its most read token of those read too often; 0: none
     times: np.ndarray  # reads of each segment by the stage's end
 
 
 class Feasibility:
-    """The question for one mixture, and for changes of it."""
+    """The question for one mixture, and for changes of it.
 
-    def __init__(self, spec: MixSpec, lanes: Sequence[Lane], usage: Usage) -> None:
-        self._spec, self._lanes, self._usage = spec, lanes, usage
+    Changes are made to stages as a recipe states them, so that each can be written there; what
+    they read is asked of stages divided by length (`lengths`), with `parts` of each stage.
+    """
+
+    def __init__(
+        self, asked: MixSpec, parts: Sequence[Parts], lanes: Sequence[Lane], usage: Usage
+    ) -> None:
+        self._spec, self._parts, self._lanes, self._usage = asked, parts, lanes, usage
+        self._stages = list(map(by_parts, asked.stages, parts))
+        self._whole = [  # of each stage: part -> the slice that a recipe names
+            {part: name for name, found in of.items() for part, *_ in found} for of in parts
+        ]
         self._counts: dict[Hashable, list[int]] = {}
 
     def require(self, ledgers: Sequence[np.ndarray]) -> None:
         """UsageError with the cures when a stage of the mixture, as scheduled, asks too much."""
-        for stage, table in zip(self._spec.stages, ledgers, strict=True):
+        for stage, table in zip(self._stages, ledgers, strict=True):
             self._counts[_key(stage, "exact")] = table[-1].tolist()
         short = self._first_short(self._spec.stages)
         if short is not None:
             raise UsageError(self._told(short))
+
+    def _named(self, short: Short, part: int) -> str:
+        """The slice of a short stage as a recipe names it."""
+        name = self._stages[short.stage].slices[part]
+        return self._whole[short.stage].get(name, name)
 
     def _first_short(
         self, stages: Sequence[StageSpec], counting: Counting = "exact"
@@ -62,7 +87,7 @@ class Feasibility:
         usage = self._usage
         times = np.zeros_like(usage.times)
         given = [0] * len(self._lanes)
-        for k, stage in enumerate(stages):
+        for k, stage in enumerate(map(by_parts, stages, self._parts)):
             mine = lanes_of(self._lanes, stage)
             counts = self._reads(stage, counting)
             for lane, count in zip(mine, counts, strict=True):
@@ -106,7 +131,7 @@ class Feasibility:
 
     def _told(self, short: Short) -> str:
         """What is short, what there is, what is asked, and what would do."""
-        stage = self._spec.stages[short.stage]
+        stage = self._stages[short.stage]
         name = stage.slices[short.slice]
         number = lanes_of(self._lanes, stage)[short.slice]
         lane, cap = self._lanes[number], stage.max_epochs[name]
@@ -119,19 +144,22 @@ class Feasibility:
         also += (
             f", and other slices or lengths read some of it {others} times" if others > 0 else ""
         )
-        cures = []
-        for text, stages in self._cures(short):
-            later = self._first_short(stages)
-            too = f" (stage {stages[later.stage].name!r} is short then)" if later else ""
-            cures.append(text + too)
-            if len(cures) == CURES:
-                break
+        cures = list(islice(self._cures(short), CURES))
+        single = any(len(changes) == 1 for changes in cures)
+        lead = "Any one of these" if single else "No single change was found; any one of these"
+        told = "; ".join(self._together(short.stage, changes) for changes in cures)
         return (
             f"stage {stage.name!r}: slice {name!r} lacks tokens. It has {lane.tokens:,} in "
             f"{lane.documents:,} documents ({lane.windows:,} windows of "
             f"{lane.sequence_length:,}); the stage asks for {count:,} windows of it{also}. Some "
             f"tokens would be read {short.most[short.slice]} times; max_epochs is {cap}. "
-            f"Any one of these would do: {'; '.join(cures)}."
+            f"{lead} would do: {told}."
+        )
+
+    def _together(self, k: int, changes: Sequence[Change]) -> str:
+        """Changes to be made together; each names its stage when it is not stage `k`."""
+        return " and ".join(
+            text + (f" in stage {stage.name!r}" if j != k else "") for text, j, stage in changes
         )
 
     def _others(self, short: Short, lane: int, reads: int) -> int:
@@ -144,54 +172,67 @@ class Feasibility:
         """Windows of a lane that the stages before read."""
         return sum(
             count
-            for earlier in self._spec.stages[:stage]
+            for earlier in self._stages[:stage]
             for i, count in zip(
                 lanes_of(self._lanes, earlier), self._reads(earlier, "exact"), strict=True
             )
             if i == lane
         )
 
-    def _cures(self, short: Short) -> Iterator[tuple[str, list[StageSpec]]]:
-        """Changes with which the plan compiles up to the short stage, each with its stages."""
-        k = short.stage
-        cure = self._fewer_tokens(k, k)
-        if cure is not None:
-            yield f"tokens: {_tokens_text(cure)}", self._with(k, cure)
-        lighter = self._lighter(short)
-        if lighter is not None:
-            yield lighter[0], self._with(k, lighter[1])
-        higher, caps = self._higher_caps(short)
-        yield f"max_epochs: {{{caps}}}", self._with(k, higher)
+    def _cures(self, short: Short) -> Iterator[list[Change]]:
+        """Changes with which the whole plan compiles: single ones first, then such together."""
+        k, last = short.stage, len(self._spec.stages) - 1
+        kinds = (self._fewer_tokens, self._lighter)
+        alone = [kind(self._spec.stages, short, k, last) for kind in kinds]
+        yield from ([change] for change in alone if change is not None)
+        higher, shorts = self._higher_caps()
+        if len(higher) == 1:
+            yield higher
         for j in range(k - 1, -1, -1):
-            cure = self._fewer_tokens(j, k)
-            if cure is not None:
-                earlier = self._spec.stages[j].name
-                yield f"tokens: {_tokens_text(cure)} in stage {earlier!r}", self._with(j, cure)
-        lacking = self._lacking(k, higher)
+            change = self._fewer_tokens(self._spec.stages, short, j, last)
+            if change is not None:
+                yield [change]
+        lacking = self._lacking(higher, shorts)
         if lacking is not None:
-            yield f"more documents: {lacking} tokens", list(self._spec.stages[:k])
+            yield [Change(f"more documents: {lacking}", k, self._spec.stages[k])]
+        if len(higher) > 1:
+            yield higher
+        for kind, change in zip(kinds, alone, strict=True):
+            together = self._one_by_one(kind) if change is None else []
+            if len(together) > 1:
+                yield together
 
-    def _with(self, k: int, stage: StageSpec) -> list[StageSpec]:
-        stages = list(self._spec.stages)
-        stages[k] = stage
-        return stages
+    def _one_by_one(self, kind: Callable[..., Change | None]) -> list[Change]:
+        """A change for each stage that is short after those before; none when one has none."""
+        stages, changes = list(self._spec.stages), list[Change]()
+        while (short := self._first_short(stages)) is not None:
+            change = kind(stages, short, short.stage, short.stage)
+            if change is None:
+                return []
+            stages[short.stage] = change.stage
+            changes.append(change)
+        return changes
 
     def _short_names(
-        self, k: int, stage: StageSpec, counting: Counting, through: int
+        self,
+        stages: Sequence[StageSpec],
+        k: int,
+        stage: StageSpec,
+        counting: Counting,
+        through: int,
     ) -> frozenset[str]:
         """Slices that are short in the first short stage up to `through`, with another stage `k`.
 
         All of stage `k` when it cannot be laid out: more slices than windows, or minimum shares.
         """
-        stages = self._with(k, stage)[: through + 1]
+        tried = [*stages[:k], stage, *stages[k + 1 : through + 1]]
         try:
-            found = self._first_short(stages, counting)
+            found = self._first_short(tried, counting)
         except UsageError:
             return frozenset(stage.slices)
         if found is None:
             return frozenset()
-        names = stages[found.stage].slices
-        return frozenset(n for n, most in zip(names, found.most, strict=True) if most)
+        return frozenset(self._named(found, i) for i, most in enumerate(found.most) if most)
 
     @staticmethod
     def _largest(
@@ -214,83 +255,118 @@ class Feasibility:
         best = search(surely, perhaps, "exact")
         return make(best) if best else None
 
-    def _fewer_tokens(self, k: int, through: int) -> StageSpec | None:
+    def _fewer_tokens(
+        self, stages: Sequence[StageSpec], _: Short, k: int, through: int
+    ) -> Change | None:
         """Stage `k` with the largest budget, in whole steps, at which all up to `through` fit."""
-        stage = self._spec.stages[k]
+        stage = stages[k]
         step = stage.sequence_length * stage.global_batch
         steps = stage_windows(stage) // stage.global_batch
-        return self._largest(
+        made = self._largest(
             steps - 1,
             lambda n: _cut(stage, n * step),
-            lambda tried, counting: not self._short_names(k, tried, counting, through),
+            lambda tried, counting: not self._short_names(stages, k, tried, counting, through),
         )
+        return None if made is None else Change(f"tokens: {_tokens_text(made)}", k, made)
 
-    def _lighter(self, short: Short) -> tuple[str, StageSpec] | None:
-        """The short slices with less of the stage, the others with more."""
-        k = short.stage
-        stage = self._spec.stages[k]
-        limit = stage.slices[short.slice]
+    def _lighter(
+        self, stages: Sequence[StageSpec], short: Short, k: int, through: int
+    ) -> Change | None:
+        """The short slices with less of stage `k`, the others with more."""
+        stage = stages[k]
+        limit = self._named(short, short.slice)
         if limit in stage.at_least:
             top, scale = _grid(stage.at_least[limit])
             made = self._largest(
                 top,
                 lambda n: _at_least(stage, limit, Fraction(n) / scale),
-                lambda tried, counting: not self._short_names(k, tried, counting, k),
+                lambda tried, counting: not self._short_names(stages, k, tried, counting, through),
             )
             if made is not None:
-                return f"at_least: {{{limit}: {decimal(made.at_least[limit])}}}", made
+                share = decimal(made.at_least[limit])
+                return Change(f"at_least: {{{limit}: {share}}}", k, made)
         names = {limit}
         while len(names) < len(stage.slices):
-            made = self._scaled(k, limit, names)
+            made = self._scaled(stages, k, limit, names, through)
             if made is None:
                 return None
-            more = self._short_names(k, made, "exact", k)
+            more = self._short_names(stages, k, made, "exact", through)
             if not more:
-                return _weights_text(stage, made, sorted(names)), made
-            names |= more
+                return Change(_weights_text(stage, made, sorted(names)), k, made)
+            if not more & set(stage.slices):  # short in a later stage, of what this one has not
+                return None
+            names |= more & set(stage.slices)
         return None
 
-    def _scaled(self, k: int, limit: str, names: Collection[str]) -> StageSpec | None:
+    def _scaled(
+        self,
+        stages: Sequence[StageSpec],
+        k: int,
+        limit: str,
+        names: Collection[str],
+        through: int,
+    ) -> StageSpec | None:
         """Stage `k` with the largest weights of `names`, in proportion, that leave none short."""
-        stage = self._spec.stages[k]
+        stage = stages[k]
         if isinstance(stage.tokens, Mapping):
             top = stage.tokens[limit] - 1
         else:
             top, _ = _grid(max(stage.weights[limit]))
-        return self._largest(
-            top,
-            lambda n: _lighter(stage, limit, names, n),
-            lambda tried, counting: not self._short_names(k, tried, counting, k) & set(names),
-        )
 
-    def _higher_caps(self, short: Short) -> tuple[StageSpec, str]:
-        """The stage with caps as high as its reads, and these caps."""
-        k = short.stage
-        stage = self._spec.stages[k]
-        raised: dict[str, int] = {}
-        found: Short | None = short
-        while found is not None:
-            raised[stage.slices[found.slice]] = found.most[found.slice]
-            stage = dataclasses.replace(stage, max_epochs={**stage.max_epochs, **raised})
-            found = self._first_short(self._with(k, stage)[: k + 1])
-        return stage, ", ".join(f"{n}: {cap}" for n, cap in sorted(raised.items()))
+        def good(tried: StageSpec, counting: Counting) -> bool:
+            return not self._short_names(stages, k, tried, counting, through) & set(names)
 
-    def _lacking(self, k: int, higher: StageSpec) -> str | None:
-        """Tokens that the slices of stage `k` lack whose caps `higher` raised, in full windows."""
-        stage = self._spec.stages[k]
-        short = self._first_short(self._spec.stages)
-        told: dict[str, str] = {}
-        for i, number in enumerate(lanes_of(self._lanes, stage)):
-            name = stage.slices[i]
-            if short is None or higher.max_epochs[name] == stage.max_epochs[name]:
-                continue
-            reads = self._before(k, number) + self._reads(stage, "exact")[i]
-            room = stage.max_epochs[name] - self._others(short, number, reads)
-            if room < 1:
-                return None
-            windows = -(-reads // room) - self._lanes[number].windows
-            told[name] = str(windows * stage.length_of(name))
-        return _entries(told)
+        return self._largest(top, lambda n: _lighter(stage, limit, names, n), good)
+
+    def _higher_caps(self) -> tuple[list[Change], dict[int, Short]]:
+        """Stages with caps as high as their reads, and what is short in each."""
+        stages = list(self._spec.stages)
+        raised: dict[int, dict[str, int]] = {}
+        shorts: dict[int, Short] = {}
+        while (found := self._first_short(stages)) is not None:
+            k = found.stage
+            shorts[k] = found
+            caps = raised.setdefault(k, {})
+            caps[self._named(found, found.slice)] = found.most[found.slice]
+            stages[k] = replace(stages[k], max_epochs={**stages[k].max_epochs, **caps})
+        changes = []
+        for k, caps in raised.items():
+            given = self._spec.stages[k].max_epochs
+            # one number for all may stand there: a mapping in its place must say all, as those
+            # that it does not name have four
+            alike = len(set(given.values())) == 1 and EPOCHS not in given.values()
+            stated = {**given, **caps} if alike else caps
+            told = {name: str(cap) for name, cap in sorted(stated.items())}
+            changes.append(Change(f"max_epochs: {_entries(told)}", k, stages[k]))
+        return changes, shorts
+
+    def _lacking(self, higher: Sequence[Change], shorts: Mapping[int, Short]) -> str | None:
+        """Tokens that the slices lack whose caps `higher` raised, in full windows."""
+        told: dict[str, int] = {}
+        alike = ""
+        for _, k, raised in higher:
+            stage, given = self._stages[k], self._spec.stages[k]
+            growth: dict[str, Fraction] = {}  # of a slice: windows needed by windows there
+            held: dict[str, list[Lane]] = {}
+            for i, number in enumerate(lanes_of(self._lanes, stage)):
+                name = self._named(shorts[k], i)
+                if raised.max_epochs[name] == given.max_epochs[name]:
+                    continue
+                reads = self._before(k, number) + self._reads(stage, "exact")[i]
+                room = given.max_epochs[name] - self._others(shorts[k], number, reads)
+                if room < 1:
+                    return None
+                lane = self._lanes[number]
+                needed = Fraction(-(-reads // room), lane.windows)
+                growth[name] = max(growth.get(name, Fraction(1)), needed)
+                held.setdefault(name, []).append(lane)
+            # parts share their slice's weight by tokens: all grow alike, or shares would move
+            for name, lanes in held.items():
+                extra = [-(-lane.windows * (growth[name] - 1) // 1) for lane in lanes]
+                tokens = sum(n * lane.sequence_length for n, lane in zip(extra, lanes, strict=True))
+                told[name] = max(told.get(name, 0), int(tokens))
+                alike = ", of lengths as now" if len(lanes) > 1 else alike
+        return _entries({name: str(n) for name, n in sorted(told.items())}) + " tokens" + alike
 
 
 def _key(stage: StageSpec, counting: Counting) -> Hashable:
@@ -300,7 +376,7 @@ def _key(stage: StageSpec, counting: Counting) -> Hashable:
 
 
 def _at_least(stage: StageSpec, name: str, share: Fraction) -> StageSpec:
-    return dataclasses.replace(stage, at_least={**stage.at_least, name: share})
+    return replace(stage, at_least={**stage.at_least, name: share})
 
 
 def _lighter(stage: StageSpec, limit: str, names: Collection[str], n: int) -> StageSpec:
@@ -309,14 +385,14 @@ def _lighter(stage: StageSpec, limit: str, names: Collection[str], n: int) -> St
     if isinstance(stage.tokens, Mapping):
         whole = stage.tokens[limit]
         scaled = {m: max(1, stage.tokens[m] * n // whole) for m in names}
-        return dataclasses.replace(stage, tokens={**stage.tokens, **scaled}, at_least=rest)
+        return replace(stage, tokens={**stage.tokens, **scaled}, at_least=rest)
     heaviest = max(stage.weights[limit])
     factor = Fraction(n) / _grid(heaviest)[1] / heaviest
     weights = dict(stage.weights)
     for name in names:
         first, last = stage.weights[name]
         weights[name] = (_down(first * factor), _down(last * factor))
-    return dataclasses.replace(stage, weights=weights, at_least=rest)
+    return replace(stage, weights=weights, at_least=rest)
 
 
 def _weights_text(stage: StageSpec, made: StageSpec, names: list[str]) -> str:
@@ -330,12 +406,12 @@ def _weights_text(stage: StageSpec, made: StageSpec, names: list[str]) -> str:
 def _cut(stage: StageSpec, tokens: int) -> StageSpec:
     """The stage with a budget of `tokens`; targets of slices in proportion."""
     if isinstance(stage.tokens, int):
-        return dataclasses.replace(stage, tokens=tokens)
+        return replace(stage, tokens=tokens)
     total = stage.budget
     scaled = {name: max(1, n * tokens // total) for name, n in stage.tokens.items()}
     largest = max(scaled, key=lambda name: scaled[name])
     scaled[largest] += max(0, tokens - sum(scaled.values()))
-    return dataclasses.replace(stage, tokens=scaled)
+    return replace(stage, tokens=scaled)
 
 
 def _grid(weight: Fraction) -> tuple[int, Fraction]:

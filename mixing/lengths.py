@@ -26,16 +26,17 @@ from .spec import MixSpec, SliceSpec, StageSpec
 Parts = dict[str, list[tuple[str, int, int]]]  # slice -> its parts: name, length, tokens
 
 
-def divided(spec: MixSpec, documents: Catalogue) -> MixSpec:
-    """The mixture with every stage's list of lengths replaced by slices of one length each."""
+def divided(spec: MixSpec, documents: Catalogue) -> tuple[MixSpec, list[Parts]]:
+    """The mixture with every stage's list of lengths replaced by slices of one length each.
+
+    And the parts of each stage, with which `by_parts` divides a changed stage; none without a list.
+    """
     slices = dict(spec.slices)
-    stages = []
+    every: list[Parts] = []
     for stage in spec.stages:
-        if not stage.by_length:
-            stages.append(stage)
-            continue
-        parts: Parts = {name: [] for name in stage.slices}
-        for name in stage.slices:
+        parts: Parts = {name: [] for name in stage.slices} if stage.by_length else {}
+        every.append(parts)
+        for name in parts:
             low = 1
             for length in stage.by_length:
                 last = length == stage.by_length[-1]
@@ -52,8 +53,8 @@ def divided(spec: MixSpec, documents: Catalogue) -> MixSpec:
                         f"stage {stage.name!r}; call the slice otherwise"
                     )
                 slices[part_name] = part
-        stages.append(_stage(stage, parts))
-    return dataclasses.replace(spec, slices=slices, stages=tuple(stages))
+    stages = tuple(map(by_parts, spec.stages, every))
+    return dataclasses.replace(spec, slices=slices, stages=stages), every
 
 
 def _between(spec: SliceSpec, low: int, high: int | None) -> SliceSpec | None:
@@ -66,7 +67,10 @@ def _between(spec: SliceSpec, low: int, high: int | None) -> SliceSpec | None:
     return dataclasses.replace(spec, min_tokens=least, max_tokens=most)
 
 
-def _stage(stage: StageSpec, parts: Parts) -> StageSpec:
+def by_parts(stage: StageSpec, parts: Parts) -> StageSpec:
+    """A stage as a recipe states it to one whose slices are the parts; itself without parts."""
+    if not parts:
+        return stage
     every: list[tuple[str, str, int, Fraction]] = []
     for name, found in parts.items():
         total = sum(tokens for *_, tokens in found)

@@ -1,0 +1,189 @@
+"""Each change that the message of an infeasible mixture names, written as a user would write it."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+import pyarrow as pa
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gristmill.documents.errors import UsageError
+from gristmill.mixing import MixSpec, compile_plan
+
+CHANGE = re.compile(
+    r"(?P<field>tokens|weights|at_least|max_epochs|more documents): (?P<value>\{[^}]*\}|\d+)"
+    r"( tokens(?P<alike>, of lengths as now)?)?"
+    r"( without at_least for (?P<free>[a-z, ]+?))?( in stage '(?P<stage>\w+)')?"
+)
+
+
+@pytest.fixture(scope="module", name="world")
+def world_fixture(naive, tmp_path_factory):
+    tools = naive("naive_mixing")
+    folder = tmp_path_factory.mktemp("feasible")
+    return tools, *tools.make_corpus(folder / "tokens", tools.mixed_documents()), folder
+
+
+def compiled(world, mapping, catalog=None):
+    tools, table, digests, folder = world
+    return compile_plan(
+        table if catalog is None else catalog,
+        MixSpec.parse(mapping),
+        tokens_digests=digests,
+        tokenizer_digest=tools.TOKENIZER,
+        out=folder / "plans",
+    )
+
+
+def mixture(world, *stages):
+    made = copy.deepcopy(world[0].THREE_STAGES)
+    made["stages"] = [
+        {"name": f"s{k}", "sequence_length": 64, **copy.deepcopy(stage)}
+        for k, stage in enumerate(stages)
+    ]
+    return made
+
+
+def refused(world, mapping):
+    """(the message's lead, its proposals: each a list of changes) of a mixture that is too much."""
+    with pytest.raises(UsageError, match="lacks tokens") as caught:
+        compiled(world, mapping)
+    short, lead, told = re.fullmatch(
+        r"stage '(\w+)': .* is \d+\. (.*ny one of these) would do: (.*)\.", str(caught.value)
+    ).groups()
+    proposals = []
+    for proposal in told.split("; "):
+        parts = re.split(r" and (?=[a-z_ ]+: )", proposal)
+        found = [CHANGE.fullmatch(part) for part in parts]
+        assert all(found), proposal
+        proposals.append([one.groupdict() | {"stage": one["stage"] or short} for one in found])
+    return lead, proposals
+
+
+def written(world, mapping, changes):
+    """The mixture with the changes written into it, and the catalogue with more documents."""
+    mapping, catalog = copy.deepcopy(mapping), world[1]
+    for change in changes:
+        (stage,) = (s for s in mapping["stages"] if s["name"] == change["stage"])
+        field, value = change["field"], yaml.safe_load(change["value"])
+        if field == "more documents":
+            catalog = grown(world, mapping, catalog, value, change["alike"])
+        elif isinstance(value, dict) and isinstance(stage.get(field), dict):
+            stage[field] |= value
+        else:
+            stage[field] = value
+        for name in filter(None, (change["free"] or "").split(", ")):
+            del stage["at_least"][name]
+    return mapping, catalog
+
+
+def grown(world, mapping, catalog, lacking, alike):
+    """The catalogue with documents of whole windows, or of the lengths that the slice has."""
+    rows, extra = world[1].to_pylist(), []
+    for name, tokens in lacking.items():
+        spec = mapping["slices"][name]
+        mine = [r for r in rows if r["source"] in spec.get("source", "web code books")]
+        mine = [r for r in mine if r["tokens"] >= spec.get("min_tokens", 1)]
+        size = max(longest(s) for s in mapping["stages"])
+        given = 0
+        while given < tokens:
+            length = mine[len(extra) % len(mine)]["tokens"] if alike else size
+            extra.append({**mine[-1], "doc": 1000 + len(extra), "tokens": length})
+            given += length
+    extra = [{**row, "shard": rows[-1]["shard"]} for row in extra]
+    return pa.concat_tables([catalog, pa.Table.from_pylist(extra, catalog.schema)])
+
+
+def longest(stage):
+    asked = stage["sequence_length"]
+    if isinstance(asked, dict):
+        return max(asked.values())
+    return max(asked) if isinstance(asked, list) else asked
+
+
+MIXED = {"sequence_length": [64, 256], "tokens": 256 * 120}
+CASES = {
+    "mixed lengths": [{**MIXED, "weights": {"web": 1, "code": 1}}],
+    "mixed lengths, one slice": [{**MIXED, "weights": {"web": 1}}],
+    "mixed lengths, one short": [{**MIXED, "weights": {"web": 9, "code": 1}}],
+    "mixed lengths, targets": [
+        {"sequence_length": [64, 256], "tokens": {"web": 20000, "code": 9000}}
+    ],
+    "mixed lengths, minimum": [
+        {**MIXED, "weights": {"web": 1, "code": 9}, "at_least": {"web": 0.8}}
+    ],
+    "mixed lengths after plain": [
+        {"tokens": 64 * 150, "weights": {"web": 1}},
+        {**MIXED, "weights": {"web": 1, "code": 1}, "max_epochs": {"web": 4, "code": 9}},
+    ],
+    "one number of epochs for all": [
+        {"tokens": 64 * 600, "weights": {"web": 2, "code": 1}, "max_epochs": 7}
+    ],
+    "a later stage short then": [
+        {"tokens": {"web": 20000, "code": 2000}},
+        {"tokens": 64 * 100, "weights": {"web": 1, "code": 1}, "at_least": {"web": 0.4}},
+    ],
+    "two stages short, each by itself": [
+        {"tokens": 64 * 300, "weights": {"web": 1}},
+        {"tokens": 64 * 900, "weights": {"code": 1}},
+    ],
+    "three stages short": [
+        {"tokens": 64 * 300, "weights": {"web": 3, "code": 1}},
+        {**MIXED, "weights": {"code": 1, "web": [0, 1]}},
+        {"tokens": 64 * 400, "weights": {"web": 1, "code": 1}, "max_epochs": 6},
+    ],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_proposal_is_accepted_when_written(world, case):
+    mapping = mixture(world, *CASES[case])
+    lead, proposals = refused(world, mapping)
+    single = any(len(changes) == 1 for changes in proposals)
+    assert lead == (
+        "Any one of these" if single else "No single change was found; any one of these"
+    )
+    for changes in proposals:
+        compiled(world, *written(world, mapping, changes))
+
+
+def test_proposals_of_a_stage_by_length_name_slices_of_the_recipe(world):
+    mapping = mixture(world, *CASES["mixed lengths"])
+    fields = {change["field"]: change["value"] for (change,) in refused(world, mapping)[1]}
+    assert set(yaml.safe_load(fields["max_epochs"])) <= {"web", "code"}
+    assert set(yaml.safe_load(fields.get("more documents", "{}"))) <= {"web", "code"}
+
+
+def test_proposals_together_do_only_together(world):
+    mapping = mixture(world, *CASES["two stages short, each by itself"])
+    together = [changes for changes in refused(world, mapping)[1] if len(changes) > 1]
+    assert together
+    for changes in together:
+        for k in range(len(changes)):
+            with pytest.raises(UsageError, match="lacks tokens"):
+                compiled(world, *written(world, mapping, changes[:k] + changes[k + 1 :]))
+
+
+@given(data=st.data())
+@settings(max_examples=12)
+def test_every_proposal_is_accepted_in_random_mixtures(world, data):
+    def stage():
+        names = data.draw(st.sampled_from([("web",), ("web", "code"), ("code", "long", "web")]))
+        return {
+            "tokens": 256 * data.draw(st.integers(20, 200)),
+            "sequence_length": data.draw(st.sampled_from([64, [64, 256], [32, 64, 128]])),
+            "weights": {name: data.draw(st.integers(1, 5)) for name in names},
+            "max_epochs": data.draw(st.sampled_from([3, 4, 8])),
+        }
+
+    mapping = mixture(world, *(stage() for _ in range(data.draw(st.integers(1, 3)))))
+    try:
+        compiled(world, mapping)
+    except UsageError:
+        for changes in refused(world, mapping)[1]:
+            if changes[0]["field"] != "more documents":  # depends on the documents' lengths
+                compiled(world, *written(world, mapping, changes))
