@@ -6,7 +6,8 @@ stay, and every loader steps over them. A document that must go is masked at eve
 token of a later one, is byte for byte what it was, states of the old plan carry over
 (`carry_state`), and the accounts say what was served and what was left out.
 
-Later stages change by another recipe: `gristmill run` compiles a plan that begins as this one does.
+New or other later stages go by another mixture: `gristmill mix plan --mixture` (which says up to
+where the plans are the same) or `gristmill run` with the changed recipe.
 """
 
 from __future__ import annotations

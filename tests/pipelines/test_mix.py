@@ -69,6 +69,36 @@ def test_further_plan_reads_the_same_tokens_and_keeps_what_was_served(run, tmp_p
     assert verify_folder(run) == []
 
 
+def test_further_plan_with_later_stages_added_keeps_every_earlier_position(run, tmp_path):
+    mixture = yaml.safe_load(RECIPE)["mixture"]
+    more = {"tokens": 1024, "max_epochs": 99, "weights": {"code": 1, "long": 1}}
+    mixture["slices"]["long"] = {"min_tokens": 20}  # a slice that earlier stages do not read
+    mixture["stages"] += [
+        {"name": "long_context", "sequence_length": [64, 128], **more},
+        {"name": "agentic", "sequence_length": 32, "packing": "concat", "mask": "none", **more},
+    ]
+    (tmp_path / "mixture.yaml").write_text(yaml.safe_dump(mixture))
+    opened = open_run(run)
+    found = further_plan(opened, tmp_path / "mixture.yaml")
+    old = TokenFeed(current_plan(opened).folder, run / "tokens")
+    new = TokenFeed(run / "plans" / found["plan"], run / "tokens")
+    assert found["same_as_current_until"] == len(old) == 48 < len(new)
+    assert [s.name for s in new.plan.stages] == ["base", "late", "long_context", "agentic"]
+    assert old.plan.prefix_digest(48) == new.plan.prefix_digest(48)
+    lanes = [lane.slice for lane in old.plan.lanes]
+    for position in range(48):
+        before, after = old[position], new[position]
+        assert before.keys() == after.keys()
+        for key in before:
+            if key != "provenance":
+                assert before[key].tobytes() == after[key].tobytes()
+        # numbers of slices are a plan's own; all else of where it is from is the same
+        one, two = before["provenance"].tolist(), after["provenance"].tolist()
+        assert old.plan.slices[one.pop(2)] == new.plan.slices[two.pop(2)]
+        assert one == two
+    assert lanes == [lane.slice for lane in new.plan.lanes][: len(lanes)]
+
+
 def test_further_plan_from_a_recipe_or_from_nothing(run, tmp_path):
     (tmp_path / "other.yaml").write_text(RECIPE.replace("web: 2", "web: 5"))
     opened = open_run(run)
