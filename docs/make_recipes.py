@@ -72,11 +72,15 @@ it lacks stops the run before any work. `{text: ...}` is encoded as text, with `
 control token that a document spells stays text.
 
 Roles: `system`, `user`, `assistant`, `tool`, as the source has others, and `other` for any that
-is not named; within a turn `call` (a tool's name), its `arguments`, `result` (in a user's turn) and
-more `text`, which get nothing around them unless named. With `loss: assistant` targets are what
-the assistant says and calls, and the tails of its turns; not heads of turns, which a model is
-given, nor calls that `bad_calls: untrained` found bad, nor messages of `weight: 0`. With `all`
-nothing is left out.
+is not named; within a turn `call` (a tool's name), its `arguments`, `result` (in a user's turn),
+`reasoning` and more `text`, which get nothing around them unless named. The preset `gristmill` ends
+a call with `<|reserved_0|>`, a result with `<|reserved_1|>`, and has what a model thought between
+`<|reserved_2|>` and `<|reserved_3|>`, so that all are parsed back from ids.
+
+With `loss: assistant` targets are what the assistant says and calls, and the tails of its turns;
+not heads of turns, which a model is given, nor calls that `bad_calls: untrained` found bad, nor
+messages of `weight: 0` or `train: false`, nor what stands for content that is no text (`[image]`).
+With `all` nothing is left out.
 The books have a row `turns` for the headings that went, and `unlearnt_tokens` by shard.
 """
 

@@ -66,7 +66,8 @@ class Turn(NamedTuple):
     """A part of a conversation in a text, or of a turn in it: `[start, body)` is its heading.
 
     Roles are `system`, `user`, `assistant`, `tool` and whatever a source has beside them; within a
-    turn `call` (a tool's name) and its `arguments`, `result` (of a tool, in a user's turn).
+    turn `call` (a tool's name) and its `arguments`, `result` (of a tool, in a user's turn),
+    `reasoning`.
     """
 
     role: str

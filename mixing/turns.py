@@ -8,8 +8,9 @@ r"""Turns of conversations to segments of text and control ids: what a recipe's 
 A role has a `head` and a `tail`, lists whose strings are *names of control tokens*, looked up in
 the tokenizer, and whose `{text: ...}` are encoded as text, `{role}` in it being the turn's role.
 A name that the tokenizer does not have is an error, never text; and text that spells a control
-token stays text, in documents as in a template. `call`, `arguments`, `result` and `text` stand
-within a turn; without an entry they get nothing around them. `other` is for any role without one.
+token stays text, in documents as in a template. `call`, `arguments`, `result`, `reasoning` and
+`text` stand within a turn; without an entry they get nothing around them. `other` is for any role
+without one.
 
 The head of a turn is given to a model when it is to speak, so no target; its tail is one where the
 turn is, or it never learns to stop. Within an assistant's turn the heads of calls are targets too.
@@ -23,7 +24,8 @@ from typing import Any, Final
 
 from ..documents.errors import StopError, UsageError, did_you_mean
 
-LEVELS: Final = {"call": 1, "result": 1, "text": 1, "arguments": 2}  # within a turn, within a call
+#: 1: within a turn, 2: within a call.
+LEVELS: Final = {"call": 1, "result": 1, "text": 1, "reasoning": 1, "arguments": 2}
 LOSSES: Final = ("assistant", "all")
 OTHER: Final = "other"
 Item = tuple[str, str]  # ("token", name) or ("text", text)
@@ -33,9 +35,11 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
         "user": {"head": ["<|user|>"], "tail": ["<|end_of_turn|>"]},
         "assistant": {"head": ["<|assistant|>"], "tail": ["<|end_of_turn|>"]},
         "tool": {"head": ["<|tool_result|>"], "tail": ["<|end_of_turn|>"]},
-        "call": {"head": ["<|tool_call|>"]},
+        # Our tokenizer names no end of these; by its reserved ids they are parsed back from ids.
+        "call": {"head": ["<|tool_call|>"], "tail": ["<|reserved_0|>"]},
         "arguments": {"head": [{"text": "\n"}]},
-        "result": {"head": ["<|tool_result|>"]},
+        "result": {"head": ["<|tool_result|>"], "tail": ["<|reserved_1|>"]},
+        "reasoning": {"head": ["<|reserved_2|>"], "tail": ["<|reserved_3|>"]},
         "other": {"head": ["<|user|>", {"text": "{role}\n"}], "tail": ["<|end_of_turn|>"]},
     },
     "chatml": {
@@ -49,6 +53,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
             "head": [{"text": "\n<tool_response>\n"}],
             "tail": [{"text": "\n</tool_response>"}],
         },
+        "reasoning": {"head": [{"text": "<think>\n"}], "tail": [{"text": "\n</think>\n\n"}]},
     },
 }
 

@@ -10,14 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 _GOOD = frozenset(
-    {"true", "resolved", "passed", "pass", "success", "succeeded", "solved", "correct"}
-)
+    {
+        "true", "yes", "1", "1.0", "resolved", "passed", "pass", "success", "succeeded",
+        "successful", "solved", "correct", "verified",
+    }
+)  # fmt: skip
 _BAD = frozenset(
     {
-        "false", "unresolved", "not_resolved", "failed", "fail", "failure", "error", "unsolved",
+        "false", "no", "0", "0.0", "unresolved", "not_resolved", "failed", "fail", "failure",
+        "not_passed", "error", "unsolved",
         "incorrect", "wrong", "gave_up", "given_up", "timeout", "crashed",
     }
 )  # fmt: skip
+#: Under which names an object says how a run ended.
+_NAMES = ("resolved", "passed", "success", "solved", "outcome", "status", "result", "reward")
 
 
 def said_outcome(stated: Mapping[str, Any]) -> tuple[bool | None, str]:
@@ -30,7 +36,15 @@ def said_outcome(stated: Mapping[str, Any]) -> tuple[bool | None, str]:
 
 
 def verdict(value: Any) -> bool | None:
-    """What one value says; of numbers 1 and 0 alone, as rewards have them."""
+    """What one value says: of numbers 1 and 0 alone, as rewards have them; of an object its fields.
+
+    A field of an object that says failed outweighs those that say otherwise.
+    """
+    if isinstance(value, Mapping):
+        said = {
+            verdict(value[n]) for n in _NAMES if not isinstance(value.get(n), (Mapping, type(None)))
+        }
+        return False if False in said else (True if True in said else None)
     if isinstance(value, (bool, int, float)):
         return bool(value) if value in (0, 1) else None
     if not isinstance(value, str):

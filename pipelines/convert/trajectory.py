@@ -27,13 +27,14 @@ from ...documents.files import files_field
 from ...documents.records import Draft, Loss, Record, Skip, Turn
 from .cleaning import clean_text, clean_values
 from .held import HeldOut
-from .messages import Fields, MalformedError, Part, parts_of
+from .messages import Fields, MalformedError, Part, messages_in, parts_of
 from .outcomes import said_outcome
 from .plain import make_draft
 from .tools import Tools
 
 _OUTCOMES = ("any", "not_failed", "verified")
 _BAD_CALLS = ("keep", "untrained", "drop")
+_REASONING = ("keep", "drop")
 _LEARNT = frozenset({"assistant"})
 
 
@@ -45,7 +46,8 @@ class _DroppedError(Exception):
 class Trajectory:
     """One document per run, with its turns.
 
-    The first of `messages` (dotted paths into the row) that is a list is rendered; a row without
+    The first of `messages` (dotted paths into the row) that is a list is rendered, or the JSON text
+    of one; a row without
     any is taken by its `text_field`, a log that is text already. Read such sources with
     `text_field: null`, so that rows without a text come through. Losses: `bad_schema`, and
     (`dropped`) `no_text`; `held_out`, a run on a repository of a benchmark (`benchmarks`: lists
@@ -53,11 +55,20 @@ class Trajectory:
     `bad_call` where `bad_calls: drop`.
 
     `outcome`: `any` keeps all runs, `not_failed` drops those whose `outcome_fields` say that they
-    failed, `verified` also those of which none says that they did well. `bad_calls`: a call is bad
-    when the row lists `tools` and the call names none of them, or its arguments are no JSON object
-    or break the tool's schema; `untrained` keeps such a call in sight and out of the loss. The
-    metadata count calls by what was found. Turns are trained if they are the assistant's and the
-    message's `weight_field` is not 0.
+    failed, `verified` also those of which none says that they did well. Words (`resolved`,
+    `passed`, `yes`), 1 and 0 as numbers, text or truth values say so, or an object that has one
+    under `resolved`, `outcome` and the like (`outcomes.py`); 0.5 and `submitted` say neither.
+
+    `bad_calls`: a call is bad when the row lists `tools` and the call names none of them, or its
+    arguments are no JSON object or break the tool's schema; `untrained` keeps such a call in
+    sight and out of the loss. The metadata count calls by what was found.
+
+    Turns are trained if they are the assistant's and neither the message's `weight_field` nor its
+    `train` is 0 (`0`, `false`, `"0"`; a weight between is `bad_schema`). An assistant's turn that
+    says and calls nothing is none. `reasoning: drop` leaves out what a model thought
+    (`reasoning_content`, blocks of `thinking`). `not_rendered` in the metadata counts what did not
+    come through: `empty_turn`, `reasoning_dropped`, `unread:FIELD` of messages, `placeholder:TYPE`
+    of content that is no text, which is never a target; `repairs` have their sum.
     """
 
     name: ClassVar[str] = "trajectory"
@@ -75,9 +86,11 @@ class Trajectory:
     content_field: str = "content"
     calls_field: str = "tool_calls"
     weight_field: str = "weight"
+    reasoning: str = "keep"
     outcome_fields: tuple[str, ...] = (
         "outcome",
         "resolved",
+        "reward",
         "meta.resolved",
         "meta.test_outcome",
         "info.exit_status",
@@ -94,6 +107,7 @@ class Trajectory:
         for name, value, known in (
             ("outcome", self.outcome, _OUTCOMES),
             ("bad_calls", self.bad_calls, _BAD_CALLS),
+            ("reasoning", self.reasoning, _REASONING),
         ):
             if value not in known:
                 msg = f"{name}: found {value!r}; expected one of {', '.join(known)}"
@@ -112,6 +126,7 @@ class Trajectory:
             yield self._run(item, held) if isinstance(item, Record) else item
 
     def _run(self, record: Record, held: HeldOut) -> Draft | Loss:
+        notes: Counter[str] = Counter()
         try:
             self._rules(record.fields, held)
             used, found = self._messages(record.fields)
@@ -119,8 +134,8 @@ class Trajectory:
                 text, repairs = clean_text(self._log(record))
                 turns, calls = None, Counter[str]()
             else:
-                parts, calls = self._checked(parts_of(found, self._names()), record.fields)
-                text, turns, repairs = rendered(parts)
+                parts, calls = self._checked(parts_of(found, self._names(), notes), record.fields)
+                text, turns, repairs = rendered(parts, notes)
         except MalformedError as error:
             return Loss(locator=record.locator, reason="bad_schema", detail=str(error)[:300])
         except _DroppedError as error:
@@ -142,6 +157,9 @@ class Trajectory:
             metadata |= {"rendered": used, "messages": len(found)}
         if calls:
             metadata["calls"] = dict(sorted(calls.items()))
+        if notes:
+            metadata["not_rendered"] = clean_values(dict(sorted(notes.items())))
+            repairs["not_rendered"] = notes.total()
         draft = make_draft(record, text, metadata, repairs)
         draft.turns = turns
         return draft
@@ -152,6 +170,7 @@ class Trajectory:
             content=self.content_field,
             calls=self.calls_field,
             weight=self.weight_field,
+            reasoning=self.reasoning == "keep",
         )
 
     def _rules(self, fields: Mapping[str, Any], held: HeldOut) -> None:
@@ -168,7 +187,7 @@ class Trajectory:
 
     def _messages(self, fields: Mapping[str, Any]) -> tuple[str, list[Any]]:
         for path in self.messages:
-            if isinstance(found := at(fields, path), list):
+            if (found := messages_in(at(fields, path))) is not None:
                 return path, found
         return "", []
 
@@ -206,27 +225,27 @@ class Trajectory:
         return parts, counts
 
 
-def rendered(parts: Iterable[Part]) -> tuple[str, tuple[Turn, ...], dict[str, int]]:
-    """The text of parts, cleaned, where each stands in it, and what cleaning repaired."""
+def rendered(
+    parts: Iterable[Part], notes: Counter[str]
+) -> tuple[str, tuple[Turn, ...], dict[str, int]]:
+    """The text of parts, cleaned, where each stands in it, and what cleaning repaired.
+
+    An assistant's turn without a word or a call is left out: a model would learn to say nothing.
+    """
     blocks: list[str] = []
     turns: list[Turn] = []
     repairs: Counter[str] = Counter()
     size = 0  # bytes of the blocks
     speaker = False  # is it the assistant that speaks
-    for part in parts:
-        heading, mended = clean_text(part.heading)
-        repairs.update(mended)
-        said = []
-        for piece in part.said:
-            text, mended = clean_text(piece)
-            repairs.update(mended)
-            if text := text.strip("\n"):
-                said.append(text)
+    cleaned = [_cleaned(part, repairs) for part in parts]
+    for i, (part, heading, body) in enumerate(cleaned):
         if part.role not in _INNER:
             speaker = part.role in _LEARNT
-        body = "\n\n".join(said)
         glue = part.glue if heading and body else ""
-        if not heading and not body:
+        if not body and (not heading or part.role == "reasoning"):
+            continue
+        if part.role in _LEARNT and not body and not _has_inner(cleaned, i):
+            notes["empty_turn"] += 1
             continue
         start = size + 2 if blocks else 0
         at_body = start + len((heading + glue).encode())
@@ -236,7 +255,30 @@ def rendered(parts: Iterable[Part]) -> tuple[str, tuple[Turn, ...], dict[str, in
     return "\n\n".join(blocks) + "\n" if blocks else "", tuple(turns), dict(repairs)
 
 
-_INNER = frozenset({"call", "arguments", "result", "text"})
+def _cleaned(part: Part, repairs: Counter[str]) -> tuple[Part, str, str]:
+    """A part with its heading and what is said."""
+    heading, mended = clean_text(part.heading)
+    repairs.update(mended)
+    said = []
+    for piece in part.said:
+        text, mended = clean_text(piece)
+        repairs.update(mended)
+        if (text := text.strip("\n")).strip():
+            said.append(text)
+    return part, heading, "\n\n".join(said)
+
+
+def _has_inner(cleaned: list[tuple[Part, str, str]], turn: int) -> bool:
+    """Does a turn hold a call or anything else that is not empty."""
+    for part, heading, body in cleaned[turn + 1 :]:
+        if part.role not in _INNER:
+            return False
+        if body or (heading and part.role == "call"):
+            return True
+    return False
+
+
+_INNER = frozenset({"call", "arguments", "result", "text", "reasoning"})
 
 
 def at(fields: Mapping[str, Any], path: str) -> Any:

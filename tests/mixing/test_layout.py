@@ -26,7 +26,18 @@ ENCODER = load_encoder()
 C = ENCODER.controls
 SPEC = TurnSpec.parse({"preset": "gristmill", "tool": {"head": ["<|tool_result|>"]}})
 WORDS = ["look", " <|user|>", "漢字", "x = 1\n", "<|end_of_turn|>", "  ", "é"]
-ROLES = ["system", "user", "assistant", "tool", "call", "arguments", "result", "text", "critic"]
+ROLES = [
+    "system",
+    "user",
+    "assistant",
+    "tool",
+    "call",
+    "arguments",
+    "result",
+    "text",
+    "reasoning",
+    "critic",
+]
 
 
 def ids_of(text):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
+from tokenizers import Tokenizer
 
 from gristmill.documents.errors import StopError, UsageError
+from gristmill.mixing.encoder import OWN, load_encoder
 from gristmill.mixing.turns import PRESETS, Renderer, TurnSpec
 
 CONTROLS = {"<s>": 1, "<u>": 2, "<a>": 3, "<call>": 4, "</call>": 5, "<end>": 6, "<other>": 7}
@@ -124,3 +127,40 @@ def test_turns_preset_can_be_amended():
     spec = TurnSpec.parse({"preset": "chatml", "call": {"head": ["<call>"]}})
     assert spec.roles["call"].head == (("token", "<call>"),)
     assert set(spec.roles) == set(PRESETS["chatml"])
+
+
+def test_turns_of_our_preset_are_parsed_back_from_ids():
+    encoder = load_encoder()
+    text = "look\nhmbash{}\nls{}I seeoutthanks"
+    texts = ["look\n", "hm", "bash", "{}\n", "ls", "{}", "I see", "out", "thanks"]
+    roles = ["assistant", "reasoning", "call", "arguments", "call", "arguments", "text"]
+    at, turns = 0, []
+    for role, piece in zip([*roles, "result", "text"], texts, strict=True):
+        if role == "result":
+            turns.append(turn("user", at, at, at))
+        turns.append(turn(role, at, at, at + len(piece)))
+        at += len(piece)
+    assert "".join(texts) == text
+
+    def encode(piece):
+        return encoder.encode(pa.array([piece], pa.large_string()))[0].tolist()
+
+    run = Renderer(TurnSpec.parse("gristmill"), encoder.controls, encode).lay_out(turns)
+    names = {i: n for n, i in encoder.controls.items()}
+    plain = Tokenizer.from_file(str(OWN))
+    found, ids = [], []  # (control ids before, text): what a reader of ids alone sees
+    for i, span in enumerate([*run.spans, (0, 0)]):
+        ids += [n for n, _ in run.placed[i]] + encode(text[slice(*span)])
+    said: list[int] = []
+    for i in ids:
+        if i in names:
+            found += [plain.decode(said)] * bool(said) + [names[i].strip("<|>")]
+            said = []
+        else:
+            said.append(i)
+    assert found == [
+        "assistant", "look\n", "reserved_2", "hm", "reserved_3",
+        "tool_call", "bash\n{}\n", "reserved_0", "tool_call", "ls\n{}", "reserved_0", "I see",
+        "end_of_turn", "user", "tool_result", "out", "reserved_1", "thanks",
+        "end_of_turn",
+    ]  # fmt: skip

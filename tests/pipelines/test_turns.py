@@ -94,9 +94,15 @@ def test_runs_tokens_have_controls_by_id_and_the_loss_of_the_assistant(run):
     learnt = np.ones(shard.token_count, bool)
     for start, stop in shard.unlearnt.tolist():
         learnt[start:stop] = False
-    order = ["<|user|>", "<|end_of_turn|>", "<|assistant|>", "<|tool_call|>", "<|end_of_turn|>"]
-    order += ["<|tool_result|>", "<|end_of_turn|>", "<|assistant|>", "<|end_of_turn|>"]
-    flags = [False, False, False, True, True, False, False, False, True, True]
+    order = ["<|user|>", "<|end_of_turn|>", "<|assistant|>", "<|tool_call|>", "<|reserved_0|>"]
+    order += [
+        "<|end_of_turn|>",
+        "<|tool_result|>",
+        "<|end_of_turn|>",
+        "<|assistant|>",
+        "<|end_of_turn|>",
+    ]
+    flags = [False, False, False, True, True, True, False, False, False, True, True]
     for n in range(shard.documents):
         begin, end = shard.span(n)
         ids = shard.tokens(begin, end).tolist()
@@ -123,7 +129,7 @@ def test_runs_books_balance_and_say_what_the_template_took(run):
     ).fetchall()[0]
     con.close()
     assert losses == [("failed", "dropped", 1), ("unverified", "dropped", 1)]
-    assert special == 2 * 10
+    assert special == 2 * 11
     assert unlearnt > 0
     (path,) = (run / "corpus").glob("*.parquet")
     texts = pq.read_table(path)["text"].to_pylist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from gristmill.documents.errors import UsageError
@@ -53,6 +55,7 @@ def test_trajectory_openai_messages(build):
         "outcome": {"resolved": False},
         "rendered": "messages",
         "messages": 4,
+        "not_rendered": {"placeholder:image_url": 1},
     }
 
 
@@ -107,6 +110,10 @@ def test_trajectory_log_that_is_text_already(build):
         {"messages": [{"role": 3}]},
         {"messages": [{"role": "user", "content": 5}]},
         {"messages": [{"role": "a", "tool_calls": {"x": 1}}]},
+        {"messages": [{"role": "a", "tool_calls": "[1"}]},
+        {"messages": [{"role": "a", "function_call": "auto"}]},
+        {"messages": [{"role": "a", "weight": 0.5}]},
+        {"messages": [{"role": "a", "train": "no"}]},
         {"messages": [{"role": "a", "tool_calls": ["x"]}]},
         {"messages": [{"role": "a", "tool_calls": [{"function": {}}]}]},
         {"history": [{"action": 5}]},
@@ -246,6 +253,13 @@ def test_trajectory_steps_have_a_turn_for_every_call(build):
         ({"outcome": "gave up"}, None, "failed", "failed"),
         ({"info": {"exit_status": "submitted"}}, None, None, "unverified"),
         ({"outcome": 0.5}, None, None, "unverified"),
+        ({"resolved": "1"}, None, None, None),
+        ({"resolved": "yes"}, None, None, None),
+        ({"outcome": {"resolved": True, "tests": 5}}, None, None, None),
+        ({"outcome": {"resolved": True, "status": "failed"}}, None, "failed", "failed"),
+        ({"outcome": {"resolved": None}}, None, None, "unverified"),
+        ({"reward": 1.0}, None, None, None),
+        ({"reward": "0"}, None, "failed", "failed"),
         ({}, None, None, "unverified"),
     ],
 )
@@ -295,8 +309,108 @@ def test_trajectory_on_a_repository_of_ones_own_list_is_held_out(build, tmp_path
 
 @pytest.mark.parametrize(
     "options",
-    [{"outcome": "good"}, {"bad_calls": "mask"}, {"benchmarks": ("swebench",)}],
+    [
+        {"outcome": "good"},
+        {"bad_calls": "mask"},
+        {"reasoning": "no"},
+        {"benchmarks": ("swebench",)},
+    ],
 )
 def test_trajectory_unknown_choice_is_refused(options):
     with pytest.raises(UsageError, match=r"expected one of|no list 'swebench'; did you mean"):
         Trajectory(**options)
+
+
+USER = {"role": "user", "content": "go"}
+
+
+def assistant(**fields):
+    return {"role": "assistant", **fields}
+
+
+def test_trajectory_function_call_is_a_call_and_is_checked(build):
+    call = {"name": "f", "arguments": '{"zz": 1}'}
+    messages = [USER, assistant(content=None, function_call=call)]
+    tools = [{"name": "g"}]
+    out = build.draft(Trajectory(bad_calls="untrained"), run(build, messages=messages, tools=tools))
+    assert said(out)[1:] == [
+        ("assistant", "## assistant", "", True),
+        ("call", "### call: ", "f", False),
+        ("arguments", "", '{"zz": 1}', False),
+    ]
+    assert out.metadata["calls"] == {"unknown_tool": 1}
+    assert "not_rendered" not in out.metadata
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        assistant(reasoning_content="I think.", content="four"),
+        assistant(content=[{"type": "thinking", "thinking": "I think."}, {"text": "four"}]),
+        assistant(
+            reasoning="I think.",
+            content=[{"type": "reasoning", "text": "I think."}, {"type": "text", "text": "four"}],
+        ),
+    ],
+)
+def test_trajectory_reasoning_is_a_part_or_dropped_and_counted(build, message):
+    item = run(build, messages=[USER, message])
+    assert said(build.draft(Trajectory(), item))[1:] == [
+        ("assistant", "## assistant", "", True),
+        ("reasoning", "### reasoning\n\n", "I think.", True),
+        ("text", "", "four", True),
+    ]
+    out = build.draft(Trajectory(reasoning="drop"), item)
+    assert said(out)[1:] == [("assistant", "## assistant\n\n", "four", True)]
+    assert out.metadata["not_rendered"] == {"reasoning_dropped": 1}
+    assert out.repairs["not_rendered"] == 1
+
+
+def test_trajectory_what_is_not_read_is_counted_and_placeholders_are_not_learnt(build):
+    messages = [
+        USER | {"name": "bob", "score": 3, "note": "", "refusal": "I will not."},
+        assistant(content=[{"type": "sound"}, {"type": "thinking", "signature": "x"}, "yes"]),
+        assistant(content=None, function_call={"name": "f"}, tool_calls=[{"name": "g"}]),
+    ]
+    out = build.draft(Trajectory(), run(build, messages=messages))
+    assert said(out)[2:4] == [("text", "", "[sound]", False), ("text", "", "yes", True)]
+    assert out.metadata["not_rendered"] == {
+        "placeholder:sound": 1,
+        "reasoning_withheld": 1,
+        "unread:function_call": 1,
+        "unread:refusal": 1,
+    }
+
+
+def test_trajectory_empty_turns_of_the_assistant_are_none(build):
+    empty = [assistant(content=c) for c in (None, "", " \n", [], "\x00")]
+    call = assistant(content="", tool_calls=[{"name": "x"}])
+    out = build.draft(Trajectory(), run(build, messages=[USER, *empty, call, *empty]))
+    assert [t.role for t in out.turns] == ["user", "assistant", "call"]
+    assert out.metadata["not_rendered"] == {"empty_turn": 10}
+    assert out.text == "## user\n\ngo\n\n## assistant\n\n### call: x\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "learnt"),
+    [
+        ({"weight": w}, bool(n))
+        for n, all_ in enumerate([(0, 0.0, "0", False, "False"), (1, 1.0, "1", True, None)])
+        for w in all_
+    ]
+    + [({"train": False}, False), ({"train": "true"}, True), ({"train": True, "weight": 0}, False)],
+)
+def test_trajectory_weight_in_any_spelling(build, fields, learnt):
+    out = build.draft(Trajectory(), run(build, messages=[USER, assistant(content="a", **fields)]))
+    assert out.turns[1].trained is learnt
+    assert "not_rendered" not in out.metadata
+
+
+def test_trajectory_messages_and_calls_as_json_text(build):
+    calls = json.dumps([{"function": {"name": "f", "arguments": "{}"}}])
+    plain = [USER, assistant(content="x", tool_calls=json.loads(calls))]
+    texts = [USER, assistant(content="x", tool_calls=calls)]
+    wanted = build.draft(Trajectory(), run(build, messages=plain))
+    for given in (texts, json.dumps(plain), json.dumps(texts)):
+        out = build.draft(Trajectory(), run(build, messages=given))
+        assert (out.text, out.turns) == (wanted.text, wanted.turns)
