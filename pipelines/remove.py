@@ -4,7 +4,8 @@
 
 The read step leaves the documents out (booked `taken_down`, without a URL), so that documents,
 stored scores and evidence, exchange, corpus and tokens are made again without them: only the shards
-that held one are read, and a duplicate that had gone for the sake of a removed one takes its place.
+that held one are read. A duplicate that had gone for the sake of a removed one takes its place,
+unless the policy takes it down too; the report names what entered.
 Plans are masked first (`mixing.removal`): a trainer on an old plan goes on with the same positions.
 What a trainer has open stays open until it starts again from its checkpoint.
 
@@ -25,12 +26,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..dedup import ExactDuplicates, NearDuplicates
 from ..dedup.urls import plain_urls
 from ..documents.errors import UsageError, did_you_mean
 from ..documents.fingerprint import canonical, digest
-from ..documents.identity import shard_hash
 from .driver import complete
+from .joined import Before, Found, join_duplicates
 from .run import REMOVALS, Run, put
 
 if TYPE_CHECKING:
@@ -38,11 +38,10 @@ if TYPE_CHECKING:
 
 POLICIES = {
     "none": "only what the lists name",
-    "proven": "also what a decision joins to one of them, so of Jaccard at the threshold or above",
-    "cluster": "also all of their clusters",
+    "proven": "also what decisions join to them, hop by hop, each at the threshold or above",
+    "cluster": "also all of their clusters, and the clusters of these in other stages",
 }
 FORMAT = 1
-Found = dict[str, set[bytes]]  # shard -> ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +75,7 @@ class Report:
     near: int = 0  # and near duplicates of them
     unknown: list[str] = field(default_factory=list)  # entries that name no document
     plans: dict[str, Any] = field(default_factory=dict)
+    entered: list[dict[str, Any]] = field(default_factory=list)  # see `Before.entered`
     index: int | None = None  # documents taken out of an index
 
 
@@ -118,16 +118,19 @@ def remove(
     report.unknown = sorted((wanted.ids | wanted.urls | wanted.hosts) - matched)
     report.named = _size(found)
     if asked.near != "none":
-        _join_near(run, found, whole=asked.near == "cluster")
+        join_duplicates(run, found, whole=asked.near == "cluster")
     report.near = _size(found) - report.named
     if found:
+        before = Before(run)
         _mask_plans(run, found, asked.served, report)
         known = {s: set(ids) for s, ids in run.removals.items()}
         for shard, ids in found.items():
             known.setdefault(shard, set()).update(ids)
         body = {s: sorted(i.hex() for i in ids) for s, ids in sorted(known.items())}
         put(run.store, REMOVALS, canonical({"format": FORMAT, "shards": body}))
-        complete(Run(run.store.root), executor, say)
+        again = Run(run.store.root)
+        complete(again, executor, say)
+        report.entered = before.entered(again)
     if asked.index is not None:
         from ..dedup.index import Index
 
@@ -186,33 +189,6 @@ def _of_hosts(column: pa.ChunkedArray, hosts: dict[str, str], matched: set[str])
         matched.update(named)
         good.append(bool(named))
     return np.array(good, bool)[coded.indices.to_numpy(zero_copy_only=False)]
-
-
-def _join_near(run: Run, found: Found, *, whole: bool) -> None:
-    """Add duplicates of what was found, by the decisions of every duplicate stage."""
-    names = {shard_hash(s): s for s in run.shards}
-    named = {(shard_hash(s), i) for s, ids in found.items() for i in ids}
-    for which in run.passes:
-        use = which.surveys
-        if use is None or not isinstance(use.stage, (ExactDuplicates, NearDuplicates)):
-            continue
-        files = run.decision_files(use)
-        columns = ["shard", "id", "witness_shard", "witness_id", "cluster"]
-        rows = [
-            r for f in files for r in pq.read_table(run.store.path(f), columns=columns).to_pylist()
-        ]
-        if whole:
-            clusters = {r["cluster"] for r in rows if (r["shard"], r["id"]) in named}
-            named |= {(r["shard"], r["id"]) for r in rows if r["cluster"] in clusters}
-            continue
-        more = set()
-        for row in rows:
-            one, other = (row["shard"], row["id"]), (row["witness_shard"], row["witness_id"])
-            if row["witness_id"] is not None and (one in named or other in named):
-                more |= {one, other}
-        named |= more
-    for shard, id_ in named:
-        found.setdefault(names[shard], set()).add(id_)
 
 
 def _mask_plans(run: Run, found: Found, served: int, report: Report) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -168,3 +169,88 @@ def test_removals_keep_ids_alone(copy, inline):
     body = json.loads((copy / "removals.json").read_bytes())
     assert [i for ids in body["shards"].values() for i in ids] == [witness]
     assert set(body) == {"format", "shards"}
+
+
+RECIPE = """
+name: hops
+root: data
+sources: {a: {paths: [a.jsonl], converter: plain}, b: {paths: [b.jsonl], converter: plain}}
+shared: [exact_duplicates, {near_duplicates: {threshold: "0.8"}}]
+"""
+
+
+def words(seed, count, changed=()):
+    drawn = [f"w{random.Random(seed).randrange(9**6) + i * 9**6}" for i in range(count)]
+    for at in changed:
+        drawn[at] = f"other{at}"
+    return " ".join(drawn)
+
+
+def page(text, name):
+    return {"text": text, "url": f"http://{name}.example/"}
+
+
+def texts_of(out):
+    return [
+        text
+        for path in sorted((out / "corpus").glob("*.parquet"))
+        for text in pq.read_table(path)["text"].to_pylist()
+    ]
+
+
+@pytest.fixture
+def hops(tiny):
+    """Three copies; X with a copy K and a near copy Q; R1 and R2, of which K2 has the most."""
+    x = words("x", 300)
+    k2 = words("k", 300)
+    rows = [page(words("t", 80), f"tri{i}") for i in range(3)]
+    rows += [page(x, "x"), page(x, "k"), page(words("x", 298, [100]), "q")]
+    rows += [page(k2, "k2")]
+    rows += [
+        page(words("k", 299, [20, 60, 100]), "r1"),
+        page(words("k", 299, [150, 200, 250]), "r2"),
+    ]
+    return tiny(RECIPE, a=rows[:5], b=[*rows[5:], page(words("own", 90), "own")]).out
+
+
+@pytest.mark.parametrize("near", ["proven", "cluster"])
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [("tri0", "tri"), ("tri1", "tri"), ("tri2", "tri"), ("q", "xkq"), ("k", "xkq"), ("r1", "r")],
+)
+def test_removal_follows_decisions_until_nothing_is_added(hops, inline, name, near, left):
+    before = texts_of(hops)
+    assert len(before) == 4  # one of each group, and one of its own
+    wanted = Wanted(urls=frozenset({f"http://{name}.example/"}))
+    report = remove(open_run(hops), wanted, Asked(near=near), executor=inline())
+    assert (report.named, report.near) == (1, 2), left
+    assert report.entered == []
+    assert len(set(before) - set(texts_of(hops))) == 1
+    assert set(texts_of(hops)) < set(before)
+    assert verify_folder(hops) == []
+
+
+@pytest.mark.parametrize(
+    ("stage", "verbatim", "jaccard"),
+    [("exact_duplicates", True, False), ("near_duplicates", False, True)],
+)
+def test_removal_without_duplicates_tells_what_enters_and_why(
+    hops, inline, stage, verbatim, jaccard
+):
+    rows = {
+        i: pq.read_table(p)["witness_id"][n].as_py()
+        for p in (hops / "decisions" / stage).glob("*.parquet")
+        for n, i in enumerate(pq.read_table(p)["id"].to_pylist())
+    }
+    witness = next(w for i, w in sorted(rows.items()) if w is not None and w not in (None, i))
+    before = texts_of(hops)
+    wanted = Wanted(ids=frozenset({witness.hex()}))
+    report = remove(open_run(hops), wanted, Asked(near="none"), executor=inline())
+    assert len(report.entered) == 1 if verbatim else report.entered
+    for told in report.entered:
+        assert rows[bytes.fromhex(told["id"])] == witness
+        assert (told["stage"], told["witness"]) == (stage, witness.hex())
+        assert told["verbatim"] is verbatim
+        assert (told["jaccard"] is not None) is jaccard
+        assert any(kept(hops, told["id"]))
+    assert (set(texts_of(hops)) == set(before)) is verbatim
