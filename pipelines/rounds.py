@@ -6,6 +6,7 @@ missing, and names it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,7 @@ class ScatterStep(Step):
         if isinstance(self.use.stage, CuttingStage):
             texts = ShardTexts(run, key, [p.name for p in self.through])
         documents = size = 0
+        more: Counter[str] = Counter()
 
         def stretches() -> Iterator[pa.Table]:
             nonlocal documents, size
@@ -94,12 +96,13 @@ class ScatterStep(Step):
                 for start in range(0, max(1, group.num_rows), most):
                     rows = scatter(group.slice(start, most))
                     size += rows.nbytes
+                    more.update(counts_of(rows))
                     yield rows
 
         rows = write_run(paths[name], stretches(), self.count(run))
         facts.bytes = size
         facts.text_bytes = texts.bytes_read if texts else 0
-        return {name: {"documents": documents, "rows": rows}}
+        return {name: {"documents": documents, "rows": rows, **more}}
 
 
 def _with_texts(texts: ShardTexts, group: int, left: pa.Table) -> pa.Table:
