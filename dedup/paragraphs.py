@@ -4,8 +4,9 @@ Cookie notices, share buttons, licence texts: a paragraph (or line) that stands 
 than `at_most` is cut from all but the first `at_most` in representative order, as CCNet and
 RefinedWeb do with lines and Dolma with paragraphs. Equal is as in `exact`: but for white space, by
 a 128-bit hash. Within a document nothing is counted twice, so a refrain is no repetition here
-(`gopher_repetition` judges it). Paragraphs of fewer than `min_bytes` bytes stay: headings, numbers,
-"Yes." are no boilerplate because others wrote them too.
+(`gopher_repetition` judges it). Paragraphs of fewer than `min_bytes` bytes, white space around them
+not counted, stay: headings, numbers, "Yes." are no boilerplate because others wrote them too. A
+document of which nothing is left is dropped as `emptied`.
 
     scatter   every distinct paragraph of a document -> a row of 70 bytes
     count     rows of one paragraph -> the documents that lose it
@@ -30,7 +31,7 @@ from ..documents.exchange import DECISIONS, Survey
 from ..documents.stage import Evidence, Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
-from ._kernels_pairs import paragraph_ends
+from ._kernels_pairs import own_bytes, paragraph_ends
 from .rank import Nodes, column, decisions, document_keys, nodes, runs
 from .scope import check_scope, within
 
@@ -49,6 +50,7 @@ class Paragraphs:
     owner: np.ndarray  # int64[n], row of the text
     start: np.ndarray  # int64[n], byte in the text
     size: np.ndarray  # int64[n], bytes
+    own: np.ndarray  # int64[n], bytes without white space at both ends
     hashes: np.ndarray  # uint64[n, 2]; (0, 0) for one without content
 
 
@@ -63,11 +65,14 @@ def split(texts: pa.LargeStringArray, unit: str) -> Paragraphs:
     edges = np.concatenate((first, ends[:total]))
     hashes = np.zeros((total, 2), np.uint64)
     kernels.hash_texts(view.data, edges, hashes)
+    own = np.empty(total, np.int64)
+    own_bytes(view.data, edges, own)
     owner = np.repeat(np.arange(view.rows), counts)
     return Paragraphs(
         owner=owner,
         start=edges[:-1] - view.offsets[owner],
         size=np.diff(edges),
+        own=own,
         hashes=hashes,
     )
 
@@ -140,14 +145,14 @@ class RepeatedParagraphs:
     """Cut paragraphs that more than `at_most` documents have from all but the first of those."""
 
     name: ClassVar[str] = "repeated_paragraphs"
-    revision: ClassVar[int] = 1
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
+    revision: ClassVar[int] = 2
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "emptied")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
     decided: ClassVar[pa.Schema] = pa.schema([*DECISIONS, CUT])
 
     unit: str = "paragraph"  # between blank lines; or line
     at_most: int = 1  # documents that keep a paragraph
-    min_bytes: int = 40  # shorter ones stay
+    min_bytes: int = 40  # shorter ones stay; white space at both ends does not count
     scope: str = "corpus"  # corpus, crawl or source
 
     def __post_init__(self) -> None:
@@ -180,7 +185,7 @@ class RepeatedParagraphs:
     def scatter(self, documents: pa.Table) -> pa.Table:
         """One row per distinct paragraph of a document: its hash in two columns, KEY and RANK."""
         found = split(documents.column("text").combine_chunks(), self.unit)
-        some = (found.hashes.any(axis=1)) & (found.size >= self.min_bytes)
+        some = (found.hashes.any(axis=1)) & (found.own >= self.min_bytes)
         owner, hashes = found.owner[some], found.hashes[some]
         order = np.lexsort((hashes[:, 1], hashes[:, 0], owner))
         starts, _ = runs(owner[order], hashes[order, 0], hashes[order, 1])
@@ -193,18 +198,25 @@ class RepeatedParagraphs:
         return pa.table(columns | nodes(documents).take(owner[order]).columns())
 
     def cut(self, batch: pa.RecordBatch, found: pa.Table, rows: np.ndarray) -> Measured:
-        """Edits of the paragraphs that each document loses; score `paragraphs_cut` int32[rows]."""
+        """Edits of the paragraphs that each document loses; score `paragraphs_cut` int32[rows].
+
+        `decision` uint8[rows] is 1 where no paragraph with content is left.
+        """
         texts = batch.column("text").take(pa.array(rows))
         parts = split(texts, self.unit)
         lists = found.column("cut").combine_chunks()
         wanted = [set(hashes) for hashes in lists.to_pylist()]
         places = zip(parts.owner.tolist(), parts.hashes[:, 0].tolist(), strict=True)
         gone = np.array([value in wanted[row] for row, value in places], bool)
-        gone &= parts.size >= self.min_bytes
+        gone &= parts.own >= self.min_bytes
         owner = parts.owner[gone]
         number = np.bincount(owner, minlength=len(rows)).astype(np.int32)
         cut = np.zeros(batch.num_rows, np.int32)
         cut[rows] = number
+        left = parts.hashes.any(axis=1) & ~gone
+        emptied = (number > 0) & (np.bincount(parts.owner[left], minlength=len(rows)) == 0)
+        decision = np.zeros(batch.num_rows, np.uint8)
+        decision[rows] = emptied
         edits = Edits(
             rows=rows[owner],
             starts=parts.start[gone],
@@ -214,4 +226,5 @@ class RepeatedParagraphs:
         )
         some = np.flatnonzero(number)
         notes = [json.dumps({"paragraphs_cut": int(number[i])}) for i in some]
-        return Measured({"paragraphs_cut": cut}, edits, Evidence(rows[some], notes))
+        scores = {"paragraphs_cut": cut, "decision": decision}
+        return Measured(scores, edits, Evidence(rows[some], notes))

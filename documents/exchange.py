@@ -181,6 +181,7 @@ class CuttingStage(GlobalStage, Protocol):
     def cut(self, batch: pa.RecordBatch, found: pa.Table, rows: np.ndarray) -> Measured:
         """Scores for all rows of `batch`, edits, and evidence (JSON objects) for some of them.
 
-        `found` holds `decided` (and `witness_in`) for the rows `rows` int64[n], ascending.
+        `found` holds `decided` (and `witness_in`) for the rows `rows` int64[n], ascending. A score
+        `decision` uint8[rows] stands for the codes of `found`: a text that is cut away goes.
         """
         ...

@@ -161,6 +161,11 @@ def paragraphs(text: bytes, blank: int) -> list[bytes]:
     return [*found, text[begin:]]
 
 
+def own_bytes(paragraph: bytes) -> int:
+    """Bytes of a paragraph without ASCII white space at both ends."""
+    return len(paragraph.strip(b" \t\n\v\f\r"))
+
+
 def components(nodes: int, edges: list[tuple[int, int]]) -> list[int]:
     """The least node of each node's component, by spreading until nothing changes."""
     root = list(range(nodes))

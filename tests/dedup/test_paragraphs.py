@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.dedup import RepeatedParagraphs
-from gristmill.dedup._kernels_pairs import paragraph_ends
+from gristmill.dedup._kernels_pairs import own_bytes, paragraph_ends
 from gristmill.documents.edits import apply_edits
 from gristmill.documents.errors import UsageError
 from gristmill.documents.stage import checked_measure
@@ -35,6 +35,9 @@ def test_paragraph_ends_arbitrary_texts_equal_twin(naive, values, cut, blank):
     edges = [int(view.offsets[0]) if view.rows else 0, *ends[:total].tolist()]
     found = [view.data[a:b].tobytes() for a, b in pairwise(edges)]
     assert found == [part for parts in twin for part in parts]
+    own = np.empty(total, np.int64)
+    own_bytes(view.data, np.array(edges, np.int64), own)
+    assert own.tolist() == [naive.own_bytes(part) for part in found]
 
 
 def stripped(corpus, docs, stage, **kwargs):
@@ -89,6 +92,33 @@ def test_scope_keeps_paragraphs_of_two_crawls_apart(corpus, doc):
     found = stripped(corpus, docs, RepeatedParagraphs(scope="crawl"))
     assert [NOTICE in text for text in found] == [True, False, True, False]
     assert sum(NOTICE in t for t in stripped(corpus, docs, RepeatedParagraphs())) == 1
+
+
+@pytest.mark.parametrize(
+    "place", ["{}\n\nOwn {}.", "Own {1}.\n\n{0}", "\n\n\n {}\n\n\n\n\nOwn {}."]
+)
+@pytest.mark.parametrize(("min_bytes", "cut"), [(19, True), (20, False)])
+def test_whether_a_short_paragraph_is_cut_hangs_on_its_own_bytes(
+    corpus, doc, place, min_bytes, cut
+):
+    short = "Share with a friend"  # 19 bytes
+    docs = [doc(text=f"{short}\n\nFirst.", quality=1), doc(text=place.format(short, "text"))]
+    found = stripped(corpus, docs, RepeatedParagraphs(min_bytes=min_bytes))
+    assert found[0] == docs[0].text
+    assert (short not in found[1]) is cut
+
+
+@pytest.mark.parametrize(
+    ("text", "emptied"),
+    [(NOTICE, 1), (f"\n\n{NOTICE}\n \n{NOTICE}\n\n", 1), (f"{NOTICE}\n\nOwn.", 0)],
+)
+def test_document_of_which_nothing_is_left_is_dropped(corpus, doc, text, emptied):
+    docs = [doc(text=f"{NOTICE}\n\nFirst.", quality=1), doc(text=text)]
+    found = corpus(docs).run(RepeatedParagraphs())
+    batch = pa.record_batch({"text": pa.array([d.text for d in docs], pa.large_string())})
+    measured = RepeatedParagraphs().cut(batch, found, np.array([1]))
+    assert measured.scores["decision"].tolist() == [0, emptied]
+    assert RepeatedParagraphs.reasons[1] == "emptied"
 
 
 @pytest.mark.parametrize(

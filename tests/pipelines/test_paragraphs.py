@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 
+from gristmill.ledger.writer import connect
 from gristmill.pipelines.run import open_run
 from gristmill.pipelines.verify import verify_folder
 from gristmill.pipelines.why import why
@@ -42,3 +43,24 @@ def test_run_cuts_beyond_the_count_and_verifies(tiny):
     assert stage["evidence"]["paragraphs_cut"] == 1
     assert stage["cuts"][0]["reason"] == "repeated_paragraph"
     assert NOTICE[:40] in stage["cuts"][0]["text"]
+
+
+def test_run_drops_and_books_a_document_that_is_cut_away(tiny):
+    own = [{"text": f"{NOTICE}\n\nPage {i} goes on about it.", "url": f"u{i}"} for i in range(2)]
+    out = tiny(RECIPE, a=own, b=[{"text": f"{NOTICE}\n\n", "url": "http://b.example/"}]).out
+    texts = [
+        t
+        for p in sorted((out / "corpus").glob("*.parquet"))
+        for t in pq.read_table(p)["text"].to_pylist()
+    ]
+    assert sorted(texts) == [row["text"] for row in own]
+    (told,) = why(open_run(out), "http://b.example/")["documents"]
+    assert told["passes"][1]["stages"][0]["verdict"] == "emptied"
+    con = connect(out / "ledger.duckdb", read_only=True)
+    rows = con.execute(
+        "SELECT documents FROM flow WHERE stage = 'repeated_paragraphs' "
+        "AND reason = 'emptied' AND account = 'dropped'"
+    ).fetchall()
+    con.close()
+    assert sum(n for (n,) in rows) == 1
+    assert verify_folder(out) == []
