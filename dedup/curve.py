@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
-from ..documents.errors import UsageError
+from ..documents.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+SCHEMES = ("fss", "datasketch")  # Fast Similarity Sketching; MinHash as datasketch 2 makes it
+MOST_LANES = 1 << 14  # the widest published, RefinedWeb's 450 bands of 20 rows, has 9,000
 SIMILARITIES = (0.40, 0.50, 0.60, 0.70, 0.75, 0.80, 0.85, 0.90, 0.95)
 
 
@@ -66,6 +68,19 @@ def check_not_swapped(bands: int, rows: int, threshold: float, where: str) -> No
         raise UsageError(msg)
 
 
+def check_sketch(bands: int, rows: int, scheme: str, where: str) -> None:
+    """UsageError for an unknown scheme, or for more than `MOST_LANES` lanes."""
+    if scheme not in SCHEMES:
+        msg = f"{where}: unknown scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}"
+        raise UsageError(msg)
+    if bands * rows > MOST_LANES:
+        msg = (
+            f"{where}: {bands} bands of {rows} rows are {bands * rows} lanes, expected at most "
+            f"{MOST_LANES}; `gristmill dedup curve` shows what fewer find"
+        )
+        raise UsageError(msg)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """What a setting costs a document."""
@@ -95,6 +110,7 @@ def cost(
 
 def render(bands: int, rows: int, threshold: float, *, scheme: str = "fss") -> str:
     """The S-curve of a setting beside the presets', its expected recall and its cost."""
+    check_sketch(bands, rows, scheme, "dedup curve")
     check_not_swapped(bands, rows, threshold, "dedup curve")
     settings = list(dict.fromkeys([(bands, rows), (32, 8), (14, 8), (26, 11)]))
     points = sorted({*SIMILARITIES, round(threshold, 3)})

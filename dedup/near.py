@@ -38,7 +38,7 @@ from .candidates import Candidates
 from .classic import signatures
 from .clusters import Clusters
 from .components import Components, Label
-from .curve import check_not_swapped
+from .curve import check_not_swapped, check_sketch
 from .rank import column, matrix, nodes
 from .scope import check_exemplars, check_scope, within
 from .verify import Verify
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from ..documents.exchange import AnyRound
 
-SCHEMES = ("fss", "datasketch")
 PRESETS = {"default": (32, 8), "fineweb": (14, 8), "olmo3": (26, 11)}  # bands, rows
 
 
@@ -117,15 +116,13 @@ class NearDuplicates:
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", str(self.threshold))  # YAML reads 0.8 as a float
         self._fill()
-        if self.scheme not in SCHEMES:
-            msg = f"near_duplicates: unknown scheme {self.scheme!r}"
-            raise UsageError(msg + did_you_mean(self.scheme, SCHEMES))
         for name, least in (
             ("ngram", 1), ("char_ngram", 1), ("bands", 1), ("rows", 1), ("group_cap", 2)
         ):  # fmt: skip
             if getattr(self, name) < least:
                 msg = f"near_duplicates: {name} is {getattr(self, name)}, expected >= {least}"
                 raise UsageError(msg)
+        check_sketch(self.bands, self.rows, self.scheme, self.name)
         if self.bands * self.rows != self.k:
             msg = (
                 f"near_duplicates: bands * rows = {self.bands} * {self.rows} = "

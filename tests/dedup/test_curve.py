@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gristmill.cli import app
+from gristmill.dedup import NearDuplicates
 from gristmill.dedup.curve import (
     candidate_probability,
     cost,
@@ -13,6 +14,7 @@ from gristmill.dedup.curve import (
     expected_recall,
     sketch_bounds,
 )
+from gristmill.documents.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,24 @@ def test_curve_command_prints_the_setting_and_refuses_a_swap():
     swapped = CliRunner().invoke(app, ["dedup", "curve", "--bands", "8", "--rows", "14"])
     assert swapped.exit_code == 2
     assert "State bands: 14, rows: 8" in swapped.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scheme", "foo"], "unknown scheme 'foo'; known: datasketch, fss"),
+        (["--scheme", "datasketh"], "did you mean 'datasketch'"),
+        (["--bands", "100000", "--rows", "100000"], "expected at most 16384"),
+    ],
+)
+def test_curve_command_refuses_what_no_stage_takes(options, message):
+    done = CliRunner().invoke(app, ["dedup", "curve", *options])
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+    bands, rows = (100000, 100000) if "--bands" in options else (32, 8)
+    scheme = options[1] if "--scheme" in options else "fss"
+    with pytest.raises(UsageError, match=message):
+        NearDuplicates(bands=bands, rows=rows, scheme=scheme)
 
 
 def test_cost_grows_with_bands_and_classic_hashes_more():
