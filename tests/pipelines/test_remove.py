@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,8 +12,9 @@ import pytest
 
 from gristmill.documents.errors import UsageError
 from gristmill.mixing import Plan, TokenFeed, steps_of_document
-from gristmill.pipelines.find import corpus_ordinal, find
+from gristmill.pipelines.find import corpus_ordinal, find, row_of
 from gristmill.pipelines.indexing import add_run, ask_text
+from gristmill.pipelines.joined import join_duplicates
 from gristmill.pipelines.remove import Asked, Wanted, read_lists, remove
 from gristmill.pipelines.run import open_run
 from gristmill.pipelines.verify import verify_folder
@@ -198,6 +200,15 @@ def texts_of(out):
     ]
 
 
+def id_of(run, place):
+    return row_of(run, f"documents/{place.shard}.parquet", place, ["id"])["id"].hex()
+
+
+def corpus_of(out):
+    tables = [pq.read_table(p, columns=["id", "url"]) for p in (out / "corpus").glob("*.parquet")]
+    return {i: u for t in tables for i, u in zip(*t.to_pydict().values(), strict=True)}
+
+
 @pytest.fixture
 def hops(tiny):
     """Three copies; X with a copy K and a near copy Q; R1 and R2, of which K2 has the most."""
@@ -207,50 +218,57 @@ def hops(tiny):
     rows += [page(x, "x"), page(x, "k"), page(words("x", 298, [100]), "q")]
     rows += [page(k2, "k2")]
     rows += [
-        page(words("k", 299, [20, 60, 100]), "r1"),
-        page(words("k", 299, [150, 200, 250]), "r2"),
+        page(words("k", 299, [20, 60, 100, 140, 180]), "r1"),
+        page(words("k", 299, [40, 80, 120, 160, 200]), "r2"),
     ]
     return tiny(RECIPE, a=rows[:5], b=[*rows[5:], page(words("own", 90), "own")]).out
 
 
 @pytest.mark.parametrize("near", ["proven", "cluster"])
-@pytest.mark.parametrize(
-    ("name", "left"),
-    [("tri0", "tri"), ("tri1", "tri"), ("tri2", "tri"), ("q", "xkq"), ("k", "xkq"), ("r1", "r")],
-)
-def test_removal_follows_decisions_until_nothing_is_added(hops, inline, name, near, left):
+def test_removal_follows_decisions_until_nothing_is_added(hops, inline, near):
+    opened = open_run(hops)
     before = texts_of(hops)
     assert len(before) == 4  # one of each group, and one of its own
-    wanted = Wanted(urls=frozenset({f"http://{name}.example/"}))
-    report = remove(open_run(hops), wanted, Asked(near=near), executor=inline())
-    assert (report.named, report.near) == (1, 2), left
-    assert report.entered == []
-    assert len(set(before) - set(texts_of(hops))) == 1
+    groups = (["tri0", "tri1", "tri2"], ["x", "k", "q"], ["r1", "k2", "r2"], ["own"])
+    ids = {name: find(opened, f"http://{name}.example/")[0] for g in groups for name in g}
+    ids = {n: (at.shard, bytes.fromhex(id_of(opened, at))) for n, at in ids.items()}
+    for group in groups:
+        for name in group:
+            found = {ids[name][0]: {ids[name][1]}}
+            join_duplicates(opened, found, whole=near == "cluster")
+            assert {i for some in found.values() for i in some} == {ids[n][1] for n in group}
+    wanted = Wanted(urls=frozenset(f"http://{name}.example/" for name in ("tri2", "q", "r1")))
+    report = remove(opened, wanted, Asked(near=near), executor=inline())
+    assert (report.named, report.near, report.entered) == (3, 6, [])
+    assert len(texts_of(hops)) == 1
     assert set(texts_of(hops)) < set(before)
     assert verify_folder(hops) == []
 
 
 @pytest.mark.parametrize(
-    ("stage", "verbatim", "jaccard"),
-    [("exact_duplicates", True, False), ("near_duplicates", False, True)],
+    ("name", "stages"),
+    [
+        ("tri", ["exact_duplicates"]),  # the second copy; it stands for the third
+        ("x", ["exact_duplicates"]),  # its copy, which then stands for the near one
+        ("k2", ["near_duplicates"] * 2),  # two that were never near each other
+    ],
 )
-def test_removal_without_duplicates_tells_what_enters_and_why(
-    hops, inline, stage, verbatim, jaccard
-):
-    rows = {
-        i: pq.read_table(p)["witness_id"][n].as_py()
-        for p in (hops / "decisions" / stage).glob("*.parquet")
-        for n, i in enumerate(pq.read_table(p)["id"].to_pylist())
-    }
-    witness = next(w for i, w in sorted(rows.items()) if w is not None and w not in (None, i))
-    before = texts_of(hops)
-    wanted = Wanted(ids=frozenset({witness.hex()}))
+def test_removal_without_duplicates_tells_what_enters_and_why(hops, inline, name, stages):
+    before = corpus_of(hops)
+    (taken,) = [i for i, url in before.items() if url.startswith(f"http://{name}")] or [
+        i for i, url in before.items() if url in ("http://k.example/", "http://x.example/")
+    ]
+    texts = texts_of(hops)
+    wanted = Wanted(ids=frozenset({taken.hex()}))
     report = remove(open_run(hops), wanted, Asked(near="none"), executor=inline())
-    assert len(report.entered) == 1 if verbatim else report.entered
+    assert [told["stage"] for told in report.entered] == stages
+    assert {told["id"] for told in report.entered} == {
+        i.hex() for i in corpus_of(hops).keys() - before.keys()
+    }
     for told in report.entered:
-        assert rows[bytes.fromhex(told["id"])] == witness
-        assert (told["stage"], told["witness"]) == (stage, witness.hex())
-        assert told["verbatim"] is verbatim
-        assert (told["jaccard"] is not None) is jaccard
-        assert any(kept(hops, told["id"]))
-    assert (set(texts_of(hops)) == set(before)) is verbatim
+        verbatim = told["stage"] == "exact_duplicates"
+        assert (told["witness"], told["verbatim"]) == (taken.hex(), verbatim)
+        assert told["reason"] == told["stage"][:-1]
+        assert (told["jaccard"] is None) is verbatim
+        assert verbatim or Fraction(told["jaccard"]) >= Fraction("0.8")
+    assert (sorted(texts_of(hops)) == sorted(texts)) is (stages == ["exact_duplicates"])
