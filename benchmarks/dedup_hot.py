@@ -1,7 +1,7 @@
 """Recall where near duplicates hide among pages of one template, whose bands are hot.
 
     python benchmarks/dedup_hot.py [--pages 10000] [--words 200] [--shares 0,0.5,0.7,0.8,0.86]
-                                   [--hot-cap 4096]
+                                   [--hot-cap 4096] [--dense 1000]
 
 All pages share one template; the rest of each is its own, but that a fifth of the pages are copies
 of another page in which up to a fiftieth of the words are exchanged, anywhere. Bands whose lanes
@@ -9,6 +9,11 @@ all come from the template are the same for thousands of pages: hot groups, of w
 re-banded pairs are compared (`dedup.candidates`). The truth is the exact Jaccard of all pairs.
 Against it stands the share of true pairs that agree in a band (what would be compared without
 caps), that are compared, and of which one document goes.
+
+`--dense N` measures one dense cluster instead: N variants of a text of 120 words, each with two
+words exchanged: two that share no exchange are at 96 / 136 = 0.71, and every band is hot. It
+prints, for several `group_cap`, the pairs compared, the documents kept, what the greedy cover over
+all true pairs keeps, and how many of the kept have an earlier kept one at the threshold or above.
 """
 
 from __future__ import annotations
@@ -91,13 +96,53 @@ def measure(texts, share, stage):
         print("".join(f"{s:{w}.4f}" for s, w in zip(shares, (18, 11, 11), strict=True)))
 
 
+def variants(count, words=120, exchanged=2):
+    """Texts of one cluster, all near each other and none the centre."""
+    draw = random.Random("dense")
+    base = [f"w{draw.randrange(10**6)}" for _ in range(words)]
+    for _ in range(count):
+        text = list(base)
+        for place in draw.sample(range(words), exchanged):
+            text[place] = f"x{draw.randrange(10**9)}"
+        yield " ".join(text)
+
+
+def dense(count):
+    texts = sorted(variants(count), key=lambda t: -len(t.encode()))  # ids go by rank
+    near = [set() for _ in texts]
+    pairs = truth(texts)
+    for a, b in pairs[:, :2].tolist():
+        near[b].add(a)
+    best = set()
+    for row, before in enumerate(near):
+        if not before & best:
+            best.add(row)
+    print(f"{count:,} variants of a text, {len(pairs):,} pairs at {STAGE.threshold} or above")
+    print("  group_cap   pairs compared   kept   of all pairs   kept beside an earlier kept one")
+    for cap in (32, 64, 128, 256, 1024):
+        seen = {}
+        stage = NearDuplicates(group_cap=cap)
+        decided = decide(
+            stage, texts, lambda step, _, made, to=seen: to.setdefault(step.name, made)
+        )
+        kept = set(range(count))
+        kept -= set(column(decided, "row")[column(decided, "code") == 1].tolist())
+        left = sum(bool(near[row] & kept) for row in kept)
+        compared = counts_of(seen["candidates"])["pairs"]
+        print(f"  {cap:9,} {compared:16,} {len(kept):6,} {len(best):14,} {left:33,}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--words", type=int, default=200)
     parser.add_argument("--shares", default=SHARES)
     parser.add_argument("--hot-cap", type=int, default=STAGE.hot_cap)
+    parser.add_argument("--dense", type=int, help="variants in one cluster")
     asked = parser.parse_args()
+    if asked.dense:
+        dense(asked.dense)
+        return
     print(f"{asked.pages:,} pages of {asked.words} words, a fifth of them copies")
     stage = NearDuplicates(hot_cap=asked.hot_cap)
     for share in map(float, asked.shares.split(",")):
