@@ -369,7 +369,16 @@ def trace(
     typer.echo(to_json(found) if json else records(found))
 
 
-@app.command()
+NEAR = """\
+With --near proven also what decisions on exact and near duplicates join to them, from document to
+document over all stages until nothing is added; with cluster also whole clusters, likewise. With
+none only what the lists name: what they stood for enters in their place, verbatim copies too. URLs
+join nothing: another text of a URL may enter where one goes by its id. Whatever enters is in the
+report, `entered`: its id, the stage that had removed it, the document it had been removed for, and
+whether the two texts are equal."""
+
+
+@app.command(epilog=NEAR)
 def remove(
     run_folder: RunFolder,
     ids: ListFile = None,
@@ -380,15 +389,7 @@ def remove(
     index: Annotated[Path | None, typer.Option(help="An index to take them out of.")] = None,
     workers: Workers = None,
 ) -> None:
-    """Take documents out of all that a run holds of them; list the steps that saw them.
-
-    With --near proven also what decisions on exact and near duplicates join to them, from document
-    to document over all stages until nothing is added; with cluster also whole clusters, likewise.
-    With none only what the lists name: what they stood for enters in their place, verbatim copies
-    too. URLs join nothing: another text of a URL that goes by its id may enter. Whatever
-    enters is in the report, `entered`: its id, the stage that had removed it, the document it had
-    been removed for, and whether the two texts are equal.
-    """
+    """Take documents out of all that a run holds of them; list the steps that saw them."""
     from .pipelines import remove as removal
     from .pipelines.executors import make_executor
     from .pipelines.run import open_run
