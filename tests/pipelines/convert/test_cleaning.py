@@ -73,7 +73,7 @@ def test_clean_line_of_nothing_is_none():
 
 
 def test_converters_stand_under_their_own_names():
-    assert sorted(CONVERTERS) == ["main_text", "plain", "repository", "trajectory"]
+    assert sorted(CONVERTERS) == ["issue", "main_text", "plain", "repository", "trajectory"]
     for name, kind in CONVERTERS.items():
         assert kind.name == name
         assert isinstance(kind.revision, int)
