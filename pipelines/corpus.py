@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PLANS = 2  # format of what stands beside a plan
 CUBE = "cube.parquet"  # beside a plan: `mixing.account` by all dimensions
 FORMAT = 2
+REVISION = 2  # of the final documents; 2: turns that cuts emptied are closed
 CORPUS = pa.schema(
     [
         pa.field("id", pa.binary(16), nullable=False),
@@ -61,7 +62,7 @@ class CorpusStep(Step):
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The library that writes Parquet."""
-        return digest([FORMAT, run.versions("pyarrow")])
+        return digest([FORMAT, REVISION, run.versions("pyarrow")])
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Copy the rows that are left, group by group."""

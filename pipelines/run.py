@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +158,11 @@ def read_removals(path: Path) -> dict[str, frozenset[bytes]]:
 
 @lru_cache
 def _version(name: str) -> str:
-    return version(name)
+    try:
+        return version(name)
+    except PackageNotFoundError as error:
+        msg = f"the recipe needs {name}, which is not installed: `pip install {name}`"
+        raise UsageError(msg) from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..documents.edits import Edits, apply_edits, moved, pick
 from ..documents.schema import TURN, TURNS
 from .columns import edits_from, schema_meta
+from .emptied import close_emptied
 
 if TYPE_CHECKING:
     from .run import Run
@@ -75,11 +77,18 @@ class ShardTexts:
             mine = edits_of(edits, rows)
             if len(mine.rows):
                 places = {n: moved(mine, text, at) for n, at in places.items()}
-        fields = [
-            pa.array(places[f.name], f.type) if f.name in places else items.field(f.name)
-            for f in TURN
-        ]
         offsets = np.append([0], np.cumsum(sizes)).astype(np.int32)
+        said = pc.greater(items.field("stop"), items.field("body")).to_numpy(zero_copy_only=False)
+        emptied = said & (places["stop"] == places["body"])
+        trained = items.field("trained").to_numpy(zero_copy_only=False).copy()
+        for row in np.unique(text[emptied]):
+            of = slice(offsets[row], offsets[row + 1])
+            roles = items.field("role")[of.start : of.stop].to_pylist()
+            close_emptied(roles, {n: p[of] for n, p in places.items()}, trained[of], emptied[of])
+        now = {**places, "trained": trained}
+        fields = [
+            pa.array(now[f.name], f.type) if f.name in now else items.field(f.name) for f in TURN
+        ]
         return pa.ListArray.from_arrays(
             offsets,
             pa.StructArray.from_arrays(fields, fields=list(TURN)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -163,3 +164,35 @@ def test_runs_template_for_another_tokenizer_stops_before_any_work(tiny, tmp_pat
     with pytest.raises(UsageError, match=r"no control token '<\|im_start\|>'"):
         tiny(RECIPE.replace("gristmill", "chatml"), a=ROWS)
     assert not (tmp_path / "run").exists()
+
+
+def test_runs_question_that_is_cut_is_no_turn_and_its_answer_no_target(tiny, tmp_path):
+    asked = "Which gleaming marble cathedral beside the winding northern river was begun by bishop"
+    asked += " Aldhelm during seven stormy winters"
+    (tmp_path / "items.jsonl").write_text(json.dumps({"question": asked}) + "\n")
+    talk = [asked, "Wells was.", "And another thing that I ask", "Another thing that I say"]
+    roles = ["user", "assistant"] * 2
+    rows = [
+        {"messages": [{"role": r, "content": c} for r, c in zip(roles, talk[:n], strict=False)]}
+        for n in (4, 1)
+    ]
+    recipe = RECIPE.replace("{trajectory: {outcome: verified}}", "trajectory").replace(
+        "[pii]", f"[{{decontaminate: {{files: [{tmp_path}/items.jsonl], policy: cut}}}}]"
+    )
+    run = tiny(recipe.replace("shared:\n  - near_duplicates\n", ""), a=rows).out
+    assert verify(open_run(run)) == []
+    (path,) = (run / "tokens").glob("*.bin")
+    shard = TokenShard.open(path.with_suffix(""))
+    encoder = load_encoder()
+    names = {i: n.strip("<|>") for n, i in encoder.controls.items()}
+    learnt = np.ones(shard.token_count, bool)
+    for start, stop in shard.unlearnt.tolist():
+        learnt[start:stop] = False
+    first = slice(*shard.span(0))
+    placed = [names[i] for i in shard.tokens(first.start, first.stop).tolist() if i in names]
+    turn = ["assistant", "end_of_turn"]
+    assert placed == [*turn, "user", "end_of_turn", *turn, "endoftext"]
+    told = [names.get(i, "") for i in shard.tokens(first.start, first.stop)[learnt[first]].tolist()]
+    assert told.count("end_of_turn") == 1
+    assert len(told) == 2 + len(encoder.encode(pa.array([talk[3]], pa.large_string()))[0])
+    assert shard.documents == 1 or not learnt[slice(*shard.span(1))].any()
