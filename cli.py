@@ -406,7 +406,7 @@ def index(
     index_folder: IndexFolder,
     run_folder: RunFolder,
 ) -> None:
-    """Add the documents of a run to an index of crawls, or begin one; print what changed."""
+    """Add a run to an index of crawls, in place of what it gave before; print what changed."""
     from .pipelines.display import to_json
     from .pipelines.indexing import add_run
     from .pipelines.run import open_run
@@ -421,11 +421,21 @@ def query(
     run: Annotated[Path | None, typer.Option(metavar="RUN", help="All texts of a run.")] = None,
 ) -> None:
     """Print what a text, or the documents of a run, duplicate in an index: JSON lines."""
-    from .pipelines.display import to_json
+    from .pipelines.display import to_line
     from .pipelines.indexing import ask
 
     for row in ask(index_folder, text, run):
-        typer.echo(to_json(row))
+        typer.echo(to_line(row))
+
+
+@dedup.command("verify")
+def verify_index(index_folder: IndexFolder) -> None:
+    """Hash every file of an index again; exit 1 when something is off."""
+    from .pipelines.indexing import index_problems
+
+    problems = index_problems(index_folder)
+    typer.echo("\n".join(problems) or "every file is as the index says")
+    raise typer.Exit(1 if problems else 0)
 
 
 @dedup.command()

@@ -1,6 +1,6 @@
 """An index of crawls: sorted immutable runs, the pairs compared so far, and the decisions.
 
-    index.json          the settings, the runs in order of arrival; replaced as a whole
+    index.json          settings, runs in order of arrival, digests; replaced as a whole
     runs/<name>/        `dedup.index_run`
     pairs/<gen>.bin     PAIR[...]: every pair compared, ascending: nothing is compared twice
     decisions/<gen>.parquet, changed/<gen>.parquet
@@ -19,34 +19,36 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..documents.errors import StopError, UsageError
+from ..documents.errors import DamagedError, FormatError, StopError, UsageError
 from ..documents.exchange import DECISIONS
-from ..documents.fingerprint import canonical
+from ..documents.fingerprint import canonical, digest, file_digest
 from . import _kernels_pairs as kernels
 from .candidates import Candidates
 from .clusters import Clusters
 from .index_pairs import PAIR, changed_decisions, find_pairs, moved
-from .index_run import IndexRun, RunWriter, ahead, discard
+from .index_run import IndexRun, RunWriter, discard, shards_of
 from .near import NearDuplicates
 from .rank import Nodes, nodes
 from .verify import reaches, shingle_sets
 
-FORMAT = 1
+FORMAT = 2
 ROWS = 2_000_000  # band rows looked at together: 200 MB while they are sorted
 CHUNK = 20_000  # pairs compared together
 MOST = 4096  # documents of one key that a query compares: of more than so many copies, the first
+_HISTORY = ("decisions", "changed")
 SETTINGS = (
     "ngram", "char_ngram", "bands", "rows", "scheme", "threshold", "group_cap", "hot_cap",
-    "exemplars",
+    "exemplars", "scope",
 )  # fmt: skip
 
 
@@ -67,8 +69,13 @@ class Index:
         self.folder = folder
         self.about = dict(about)
         self.stage = NearDuplicates(**about["settings"])
-        there = [folder / "runs" / name for name in about["runs"]]
-        self.runs = [IndexRun.open(p) for p in there if not missing or p.is_dir()]
+        self.runs = []
+        for name in about["runs"]:
+            try:
+                self.runs.append(IndexRun.open(folder / "runs" / name))
+            except DamagedError:
+                if not missing:
+                    raise
         self.starts = np.cumsum([0, *(r.count for r in self.runs)])
 
     @staticmethod
@@ -79,7 +86,7 @@ class Index:
             raise UsageError(msg)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {name: getattr(stage, name) for name in SETTINGS}
-        index = Index(folder, {"format": FORMAT, "settings": settings, "runs": [], "generation": 0})
+        index = Index(folder, {"format": FORMAT, "settings": settings, "runs": [], "files": {}})
         index._save([], 0)
         return index
 
@@ -87,7 +94,7 @@ class Index:
     def open(folder: Path, *, missing: bool = False) -> Index:
         """Open an index; UsageError when there is none, DamagedError names a run that is not whole.
 
-        With `missing` runs may be gone, to be added again.
+        With `missing` runs may be gone or cut short, to be added again.
         """
         path = folder / "index.json"
         try:
@@ -99,14 +106,20 @@ class Index:
             msg = f"{path}: not JSON ({error}); build the index again from its crawls"
             raise StopError(msg) from error
         if about.get("format") != FORMAT:
-            msg = f"{path}: format {about.get('format')}, this version reads {FORMAT}"
-            raise StopError(msg)
+            msg = (
+                f"{path}: format {about.get('format')}, this version reads {FORMAT}; build the "
+                "index again from its crawls"
+            )
+            raise FormatError(msg)
+        if about.pop("digest", None) != digest(about):
+            msg = f"{path}: is not what was written; build the index again from its crawls"
+            raise DamagedError(msg)
         return Index(folder, about, missing=missing)
 
     def _save(self, runs: list[str], generation: int) -> None:
         self.about |= {"runs": runs, "generation": generation}
         temporary = self.folder / f".index.{secrets.token_hex(4)}.tmp"
-        temporary.write_bytes(canonical(self.about))
+        temporary.write_bytes(canonical(self.about | {"digest": digest(self.about)}))
         os.replace(temporary, self.folder / "index.json")  # noqa: PTH105 - one rename, atomic
 
     def check_same(self, stage: NearDuplicates) -> None:
@@ -126,58 +139,114 @@ class Index:
         settings = {k: self.about["settings"][k] for k in ("ngram", "char_ngram", "scheme")}
         return RunWriter(folder, settings, self.stage.bands)
 
-    def add(self, writer: RunWriter) -> pa.Table:
+    def add(self, writer: RunWriter, covered: Collection[str] = ()) -> pa.Table:
         """Take in a crawl, decide anew, and return the earlier decisions that changed.
 
+        `covered` names the shards of the crawl that gave no document, too. A shard is named after
+        the bytes that it was read from: a run of the index all of whose shards are in this crawl
+        is an earlier state of it, and gives way. UsageError when only some of them are.
+
         Columns: shard, id, code and witness before and after. A crawl that is in already changes
-        nothing; UsageError when some of its shards are in another.
+        nothing.
         """
-        name = writer.finish()
-        target = self.folder / "runs" / name
-        known = {s: r.folder.name for r in self.runs for s in r.shards}
-        if target.is_dir():
-            discard(writer.folder)
-        elif again := [s for s in writer.shards if s in known]:
-            discard(writer.folder)
-            msg = f"shard {again[0]} is in run {known[again[0]]} of the index already"
-            raise UsageError(msg)
-        else:
-            writer.folder.rename(target)
+        shards, replaced = {*writer.shards, *covered}, []
+        for name in self.about["runs"]:
+            known = shards_of(self.folder / "runs" / name)
+            if both := sorted(known & shards):
+                if other := sorted(known - shards):
+                    writer.abandon()
+                    msg = (
+                        f"shard {both[0]} is in run {name} of the index already, and so "
+                        f"is {other[0]}, which this run does not have; index a run over all of "
+                        "them, or make another index"
+                    )
+                    raise UsageError(msg)
+                replaced.append(name)
+        name = _placed(writer)
         if name in self.about["runs"]:
+            if damaged := [p for p, _ in self.damaged_books()]:
+                self.about["files"] = {k: v for k, v in self.about["files"].items()
+                                       if k not in damaged}  # fmt: skip
+                self._decide(self.about["runs"])
             return changed_decisions(DECISIONS.empty_table(), DECISIONS.empty_table(), set())
-        return self._decide([*self.about["runs"], name])
+        names = [n for n in self.about["runs"] if n not in replaced]
+        if not replaced:
+            return self._decide([*names, name])
+        now = [IndexRun.open(self.folder / "runs" / n) for n in (*names, name)]
+        then = [r for r in self.runs if r.folder.name in replaced]
+        empty = pa.array([], pa.binary(16))
+        was, left = (pa.concat_arrays([empty, *(r.ids() for r in rs)]) for rs in (then, now))
+        gone = was.filter(pc.invert(pc.is_in(was, value_set=left)))
+        changed = self._decide([*names, name], frozenset(gone.to_pylist()))
+        self._sweep()
+        return changed
 
     def register(self, name: str) -> None:
         """Take a run in without deciding: enough for queries."""
         self._save([*self.about["runs"], name], self.about["generation"])
 
-    def drop(self, ids: set[bytes]) -> int:
+    def holds(self, ids: Collection[bytes]) -> set[bytes]:
+        """Those of some ids (16 bytes) that documents of the index have."""
+        for run in self.runs:
+            run.check("documents")
+        wanted = pa.array(sorted(ids), pa.binary(16))
+        found = (r.ids().filter(pc.is_in(r.ids(), value_set=wanted)) for r in self.runs)
+        return {i for some in found for i in some.to_pylist()}
+
+    def drop(self, ids: Collection[bytes]) -> int:
         """Take documents out of every run (their sets, ids, keys), and decide anew; how many.
 
-        What earlier generations decided goes too, since it names them.
+        What earlier generations decided goes too, since it names them. After a kill the same call
+        goes on: runs that were written stand, and those that gave way go.
         """
         names, gone = [], 0
+        wanted = pa.array(sorted(ids), pa.binary(16))
         for run in self.runs:
-            rows = run.documents
-            raw = np.stack([rows["high"], rows["low"]], axis=1).astype(">u8").tobytes()
-            keep = np.array([raw[i : i + 16] not in ids for i in range(0, len(raw), 16)], bool)
-            if keep.all():
-                names.append(run.folder.name)
-                continue
-            gone += int((~keep).sum())
-            names.append(_without(run, keep, self.writer()))
-        if gone:
-            old = [r.folder for r in self.runs if r.folder.name not in names]
-            self._decide(names, frozenset(ids))
-            for folder in old:
-                discard(folder)
-            self._forget("decisions", "changed")
+            run.check()
+            hit = pc.is_in(run.ids(), value_set=wanted).to_numpy(zero_copy_only=False)
+            gone += int(hit.sum())
+            names.append(_without(run, ~hit, self.writer()) if hit.any() else run.folder.name)
+        if gone:  # all that are left without a document are one run: a name stands for contents
+            self._decide(list(dict.fromkeys(names)), frozenset(ids))
+        self._sweep()
         return gone
+
+    def _sweep(self) -> None:
+        """Delete runs that are not of the index (last, so that a kill shows), and what names them.
+
+        These are what gave way, and what a killed build left.
+        """
+        known = set(self.about["runs"])
+        if left := [p for p in (self.folder / "runs").glob("*") if p.name not in known]:
+            number = f"{self.about['generation']:06d}"
+            files = {k: v for k, v in self.about["files"].items() if Path(k).stem == number}
+            self.about["files"] = files
+            self._save(self.about["runs"], self.about["generation"])
+            self._forget("decisions", "changed")
+            for folder in left:
+                discard(folder)
 
     def decisions(self) -> pa.Table:
         """DECISIONS of the newest generation; `row` is the ordinal in the run."""
-        path = self.folder / "decisions" / f"{self.about['generation']:06d}.parquet"
-        return pq.read_table(path) if path.is_file() else DECISIONS.empty_table()
+        path = self._book("decisions", "parquet")
+        return pq.read_table(path) if path else DECISIONS.empty_table()
+
+    def damaged_books(self) -> Iterator[tuple[str, str]]:
+        """Pairs, decisions and lists of changes that are not as index.json says: name, what."""
+        for name, expected in self.about["files"].items():
+            path = self.folder / name
+            found = file_digest(path) if path.is_file() else None
+            if found != expected:
+                what = "is not what index.json says" if found else "is missing"
+                yield name, f"{what}; give `gristmill dedup index` a crawl of the index again"
+
+    def _book(self, kind: str, ending: str) -> Path | None:
+        """A file of the newest generation, if it has one; DamagedError when it is not whole."""
+        name = f"{kind}/{self.about['generation']:06d}.{ending}"
+        if wrong := dict(self.damaged_books()).get(name):
+            msg = f"{self.folder / name}: {wrong}"
+            raise DamagedError(msg)
+        return self.folder / name if name in self.about["files"] else None
 
     def _decide(self, names: list[str], gone: frozenset[bytes] = frozenset()) -> pa.Table:
         before, generation = self.decisions(), self.about["generation"]
@@ -186,6 +255,8 @@ class Index:
         old_names = list(self.about["runs"])
         self.about["runs"] = names
         self.runs = [IndexRun.open(self.folder / "runs" / n) for n in names]
+        for run in self.runs:
+            run.check("documents", "keys", "owners", "nexts")  # sets: the pages that are read
         self.starts = np.cumsum([0, *(r.count for r in self.runs)])
         old = moved(old, old_names, old_starts, names, self.starts)
         pairs = self._verified(self._candidates(), old)
@@ -198,19 +269,22 @@ class Index:
         pairs.tofile(self.folder / "pairs" / f"{number}.bin")
         pq.write_table(after, self.folder / "decisions" / f"{number}.parquet", compression="zstd")
         pq.write_table(changed, self.folder / "changed" / f"{number}.parquet", compression="zstd")
+        files = {k: v for k, v in self.about["files"].items() if not k.startswith("pairs/")}
+        made_now = [f"pairs/{number}.bin", *(f"{f}/{number}.parquet" for f in _HISTORY)]
+        self.about["files"] = files | {n: file_digest(self.folder / n) for n in made_now}
         self._save(names, generation + 1)
         self._forget("pairs")
         return changed
 
     def _forget(self, *folders: str) -> None:
         """Delete what earlier generations left in some folders."""
-        for path in (p for f in folders for p in (self.folder / f).iterdir()):
+        for path in (p for f in folders for p in (self.folder / f).glob("*")):
             if path.stem != f"{self.about['generation']:06d}":
                 path.unlink()
 
     def _pairs(self) -> np.ndarray:
-        path = self.folder / "pairs" / f"{self.about['generation']:06d}.bin"
-        return np.fromfile(path, PAIR) if path.is_file() else np.empty(0, PAIR)
+        path = self._book("pairs", "bin")
+        return np.fromfile(path, PAIR) if path else np.empty(0, PAIR)
 
     def _candidates(self) -> np.ndarray:
         """Pairs over all runs, uint64[n, 2] of ordinals in the index, each once, ascending."""
@@ -270,10 +344,12 @@ class Index:
     def _sets(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sets of documents by ordinal in the index: (values, offsets)."""
         pieces = []
-        for place in places.tolist():
-            number = int(np.searchsorted(self.starts, place, side="right")) - 1
-            run, local = self.runs[number], int(place - self.starts[number])
-            pieces.append(run.set_of(local))
+        numbers = np.searchsorted(self.starts, places, side="right") - 1
+        local = places.astype(np.int64) - self.starts[numbers]
+        for number, run in enumerate(self.runs):
+            run.sound_sets(local[numbers == number])
+        for number, place in zip(numbers.tolist(), local.tolist(), strict=True):
+            pieces.append(self.runs[number].set_of(place))
         return _joined(pieces)
 
     def _edges(self, pairs: np.ndarray) -> pa.Table:
@@ -301,7 +377,14 @@ class Index:
         return found
 
     def query_texts(self, texts: pa.LargeStringArray) -> Iterator[list[Match]]:
-        """The same for each of many texts."""
+        """The same for each of many texts; UsageError where documents meet within a scope alone."""
+        if self.stage.scope != "corpus":
+            msg = (
+                f"{self.folder}: made with near_duplicates.scope: {self.stage.scope}, where texts "
+                "of one scope alone are compared, and a text that is asked about has none; index "
+                "a run of scope corpus"
+            )
+            raise UsageError(msg)
         keys = self.stage.survey.measure(pa.record_batch({"text": texts})).scores["bands"]
         values, starts, ends = shingle_sets(texts, self.stage.ngram, self.stage.char_ngram)
         for row in range(len(texts)):
@@ -319,9 +402,8 @@ class Index:
         self, run: IndexRun, near: np.ndarray, mine: np.ndarray
     ) -> Iterator[tuple[int, int, int]]:
         """(document, shared, either) of those of a run whose set is near enough to one."""
-        ahead(run.ends, near, near + 2)
-        ahead(run.documents, near)
-        ahead(run.sets, run.ends[near], run.ends[near + 1])
+        run.sound("documents", near)
+        run.sound_sets(near)
         values, offsets = _joined([mine, *map(run.set_of, near.tolist())])
         shared, either = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
         first, second = np.zeros(len(near), np.int64), np.arange(1, len(near) + 1)
@@ -334,7 +416,7 @@ class Index:
         """Documents of a run that share a band, ascending."""
         low, high = run.places(keys)
         ends = np.minimum(high, low + MOST)
-        ahead(run.owners, low[low < ends], ends[low < ends])
+        run.sound("owners", low, ends)
         pieces = [run.owners[a:b] for a, b in zip(low.tolist(), ends.tolist(), strict=True)]
         return np.unique(np.concatenate(pieces)).astype(np.int64)
 
@@ -365,8 +447,22 @@ def _without(run: IndexRun, keep: np.ndarray, writer: RunWriter) -> str:
             continue
         found = run.nodes(mine)._replace(row=run.documents["row"][mine])
         writer.add(shard, found, keys[mine], _joined([run.set_of(d) for d in mine.tolist()]))
+    return _placed(writer)
+
+
+def _placed(writer: RunWriter) -> str:
+    """Finish a run and move it to where its name says; if it is there and sound, that one stays."""
     name = writer.finish()
-    writer.folder.rename(writer.folder.parent / name)
+    target = writer.folder.parent / name
+    if target.exists():
+        try:
+            IndexRun.open(target).check()
+        except StopError:
+            discard(target)
+        else:
+            discard(writer.folder)
+            return name
+    writer.folder.rename(target)
     return name
 
 

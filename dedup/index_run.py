@@ -6,10 +6,12 @@
     nexts.bin      uint64[n * bands]   its key in the band after, by which hot groups split
     sets.bin       uint64[...]         shingle sets, document after document
     ends.bin       int64[n + 1]        where each begins and ends
+    crcs.bin       uint32[pages]       CRC-32 of each 4 KiB of the files above, in their order
     run.json       settings, shards, sizes and digests of the files; written last
 
 640 bytes a document and 8 a shingle. All are mapped, so a query touches a few pages of each and an
-index of any size opens at once. A run is named after its contents: two builds of one crawl agree.
+index of any size opens at once; the pages that it touches are checked. A run is named after its
+contents: two builds of one crawl agree, and a run.json that was changed shows.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import mmap
 import shutil
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ..documents.errors import DamagedError, FormatError
 from ..documents.fingerprint import canonical, digest, file_digest
@@ -33,7 +37,8 @@ from ..documents.identity import shard_hash
 from . import _kernels_pairs as kernels
 from .rank import Nodes
 
-FORMAT = 1
+FORMAT = 2
+PAGE = 4096  # bytes under one CRC-32: what a query reads at least
 DOCUMENT = np.dtype(
     [
         ("high", "<u8"), ("low", "<u8"), ("shard", "<u4"), ("size", "<u4"), ("quality", "<i4"),
@@ -94,10 +99,11 @@ class RunWriter:
             file.close()
         self._sort()
         (self.folder / "bands").rmdir()
-        files = {}
-        for name in FILES:
-            path = self.folder / f"{name}.bin"
-            files[name] = [path.stat().st_size, file_digest(path)]
+        paths = {name: self.folder / f"{name}.bin" for name in (*FILES, "crcs")}
+        with paths["crcs"].open("wb") as file:
+            for name in FILES:
+                file.write(_page_crcs(paths[name]).tobytes())
+        files = {name: [p.stat().st_size, file_digest(p)] for name, p in paths.items()}
         body = {
             "format": FORMAT,
             "settings": self.settings,
@@ -108,6 +114,12 @@ class RunWriter:
         }
         (self.folder / "run.json").write_bytes(canonical(body))
         return digest(body)[:16]
+
+    def abandon(self) -> None:
+        """Leave nothing of it."""
+        for file in self._open.values():
+            file.close()
+        discard(self.folder)
 
     def _deal(self, keys: np.ndarray) -> None:
         """Append the band rows of documents to their buckets; each is written and read once."""
@@ -152,7 +164,7 @@ class IndexRun:
     @staticmethod
     def open(folder: Path) -> IndexRun:
         """Check that the run is whole by sizes; DamagedError names it and what is wrong."""
-        mend = f"remove {folder.name} and give `gristmill dedup index` its crawl again"
+        mend = "give `gristmill dedup index` its crawl again"
         try:
             about = json.loads((folder / "run.json").read_bytes())
         except (OSError, ValueError) as error:
@@ -161,6 +173,9 @@ class IndexRun:
         if about.get("format") != FORMAT:
             msg = f"{folder}/run.json: format {about.get('format')}, this version reads {FORMAT}"
             raise FormatError(msg)
+        if digest(about)[:16] != folder.name:
+            msg = f"run {folder.name} of the index: its run.json is of other contents; {mend}"
+            raise DamagedError(msg)
         for name, (size, _) in about["files"].items():
             path = folder / f"{name}.bin"
             found = path.stat().st_size if path.is_file() else -1
@@ -170,15 +185,45 @@ class IndexRun:
                 raise DamagedError(msg)
         return IndexRun(folder, about)
 
-    def check(self) -> None:
-        """Hash every file again; DamagedError names what differs."""
-        for name, (_, expected) in self.about["files"].items():
-            if file_digest(self.folder / f"{name}.bin") != expected:
-                msg = (
-                    f"run {self.folder.name} of the index: {name}.bin is not what run.json says; "
-                    "remove the run and give `gristmill dedup index` its crawl again"
-                )
-                raise DamagedError(msg)
+    def check(self, *names: str) -> None:
+        """Hash some files again, or all; DamagedError names what differs."""
+        for name in names or self.about["files"]:
+            if file_digest(self.folder / f"{name}.bin") != self.about["files"][name][1]:
+                raise self._damaged(name)
+
+    def _damaged(self, name: str) -> DamagedError:
+        return DamagedError(
+            f"run {self.folder.name} of the index: {name}.bin is not what run.json says; "
+            "give `gristmill dedup index` its crawl again"
+        )
+
+    def sound(self, name: str, starts: np.ndarray, ends: np.ndarray | None = None) -> None:
+        """Read the pages of these stretches of an array (or places), all at once, and check them.
+
+        A page is checked once for as long as the run is open. DamagedError names the file.
+        """
+        ends = starts + 1 if ends is None else ends
+        starts, ends = starts[starts < ends], ends[starts < ends]
+        values = getattr(self, name)
+        ahead(values, starts, ends)
+        first = starts * values.itemsize // PAGE
+        last = (ends * values.itemsize - 1) // PAGE
+        pages = {p for a, b in zip(first.tolist(), last.tolist(), strict=True)
+                 for p in range(a, b + 1)}  # fmt: skip
+        crcs, checked = self._crcs[name]
+        raw = values.view(np.uint8)
+        for page in sorted(pages - checked):
+            if zlib.crc32(raw[page * PAGE : (page + 1) * PAGE]) != crcs[page]:
+                raise self._damaged(name)
+            checked.add(page)
+
+    @cached_property
+    def _crcs(self) -> dict[str, tuple[np.ndarray, set[int]]]:
+        """Of each file the CRCs of its pages, and the pages that were checked."""
+        crcs = np.fromfile(self.folder / "crcs.bin", "<u4")
+        counts = [-(-self.about["files"][name][0] // PAGE) for name in FILES]
+        parts = np.split(crcs, np.cumsum(counts)[:-1])
+        return {name: (part, set()) for name, part in zip(FILES, parts, strict=True)}
 
     @property
     def count(self) -> int:
@@ -230,6 +275,11 @@ class IndexRun:
         """The shingles of a document, by ordinal."""
         return self.sets[int(self.ends[document]) : int(self.ends[document + 1])]
 
+    def sound_sets(self, documents: np.ndarray) -> None:
+        """`sound` for what `set_of` reads of documents int64[n]."""
+        self.sound("ends", documents, documents + 2)
+        self.sound("sets", self.ends[documents], self.ends[documents + 1])
+
     @cached_property
     def shard_hashes(self) -> np.ndarray:
         """uint64 of each shard."""
@@ -249,9 +299,29 @@ class IndexRun:
             ahead(self.keys, around)
             off = (wanted.astype(np.float64) - self.keys[around]) * scale
             around = np.clip(around + off.astype(np.int64), 0, size - 1)
-            ahead(self.keys, np.maximum(around - NEAR, 0), np.minimum(around + NEAR, size))
+            self.sound("keys", np.maximum(around - NEAR, 0), np.minimum(around + NEAR, size))
             kernels.find_keys(self.keys, wanted, around, low, high)
+            self._found(wanted, low, high)
         return low, high
+
+    def _found(self, wanted: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        """DamagedError unless the keys on both sides of both ends are sound, and say the same.
+
+        That is enough: they ascend, so whatever led there, the keys are nowhere else.
+        """
+        keys, size = self.keys, len(self.keys)
+        at = np.concatenate([low, high])
+        self.sound("keys", np.maximum(at - 1, 0), np.minimum(at + 1, size))
+        good = (low == 0) | (keys[np.maximum(low - 1, 0)] < wanted)
+        good &= (high == size) | (keys[np.minimum(high, size - 1)] > wanted)
+        inside = keys[np.minimum(low, size - 1)] == wanted
+        good &= (low == high) | (inside & (keys[np.maximum(high - 1, 0)] == wanted))
+        if not good.all():
+            raise self._damaged("keys")
+
+    def ids(self) -> pa.FixedSizeBinaryArray:
+        """Of all documents, in their order."""
+        return self.nodes(np.arange(self.count)).ids()
 
     def nodes(self, which: np.ndarray) -> Nodes:
         """Documents by ordinal; `row` is the ordinal, by which the index finds them again."""
@@ -277,6 +347,23 @@ def ahead(values: np.ndarray, starts: np.ndarray, ends: np.ndarray | None = None
     last = first if ends is None else np.maximum(ends * width - 1, starts * width) // page
     for begin, end in zip(first.tolist(), last.tolist(), strict=True):
         whole.madvise(mmap.MADV_WILLNEED, begin * page, (end - begin + 1) * page)
+
+
+def _page_crcs(path: Path) -> np.ndarray:
+    """CRC-32 of each page of a file, uint32[pages]."""
+    found = []
+    with path.open("rb") as file:
+        while chunk := memoryview(file.read(PAGE << 8)):
+            found += [zlib.crc32(chunk[at : at + PAGE]) for at in range(0, len(chunk), PAGE)]
+    return np.array(found, "<u4")
+
+
+def shards_of(folder: Path) -> set[str]:
+    """The shards of a run of which nothing but run.json need be there; none without it."""
+    try:
+        return set(json.loads((folder / "run.json").read_bytes())["shards"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def discard(folder: Path) -> None:

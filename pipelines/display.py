@@ -25,6 +25,11 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
 
 
+def to_line(value: Any) -> str:
+    """The same on one line, for JSON lines."""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from ..dedup import NearDuplicates
 from ..dedup.index import Index, Match
+from ..dedup.index_run import IndexRun
 from ..dedup.rank import Nodes, column, matrix, nodes
 from ..dedup.verify import shingle_sets
-from ..documents.errors import UsageError
+from ..documents.errors import StopError, UsageError
 from .passes import Pass
 from .rounds import surveyed
 from .run import open_run
@@ -38,7 +39,8 @@ def near_pass(run: Run) -> tuple[GlobalUse, Pass, list[Pass]]:
 
 def add_run(folder: Path, run: Run) -> dict[str, Any]:
     """Make an index of a run's documents, or add them to one; says what it came to."""
-    stage = near_pass(run)[0].stage
+    use = near_pass(run)[0]
+    stage = use.stage
     if (folder / "index.json").is_file():
         index = Index.open(folder, missing=True)
         index.check_same(stage)
@@ -47,14 +49,15 @@ def add_run(folder: Path, run: Run) -> dict[str, Any]:
     writer = index.writer()
     for piece in pieces(run):
         writer.add(*piece)
-    before = len(index.about["runs"])
-    changed = index.add(writer)
+    before = list(index.about["runs"])
+    changed = index.add(writer, run.covered(use))
     index = Index.open(folder)
     decided = index.decisions()
     return {
         "index": str(folder),
         "crawls": len(index.runs),
-        "added": len(index.runs) > before,  # False: it was in already
+        "added": index.about["runs"] != before,  # False: it was in already
+        "replaced": sum(name not in index.about["runs"] for name in before),  # what it was before
         "documents": int(index.starts[-1]),
         "removed": int((column(decided, "code") != 0).sum()),
         "changed": changed.num_rows,
@@ -84,6 +87,18 @@ def pieces(
             yield shard, nodes(taken), keys, (values, np.append(begins, ends[-1:]))
 
 
+def index_problems(folder: Path) -> list[str]:
+    """Hash every file of an index again: what is wrong, one line for each run and file."""
+    index = Index.open(folder, missing=True)
+    found = []
+    for name in index.about["runs"]:
+        try:
+            IndexRun.open(folder / "runs" / name).check()
+        except StopError as error:
+            found.append(str(error))
+    return found + [f"{name}: {what}" for name, what in index.damaged_books()]
+
+
 def ask(folder: Path, text: str | None, run: Path | None) -> Iterator[dict[str, Any]]:
     """Answer `dedup query`; UsageError unless one of text and run is given."""
     if (text is None) == (run is None):
@@ -92,17 +107,30 @@ def ask(folder: Path, text: str | None, run: Path | None) -> Iterator[dict[str, 
     if run is not None:
         yield from ask_run(folder, open_run(run))
         return
+    yield from ask_text(folder, read_text(str(text)))
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or with `-` of stdin; UsageError when it is none."""
     try:
-        content = sys.stdin.read() if text == "-" else Path(str(text)).read_text("utf-8", "replace")
-    except OSError as error:
-        msg = f"--text {text}: cannot be read: {error}"
+        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return raw.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"--text {path}: cannot be read as text in UTF-8: {error}"
         raise UsageError(msg) from error
-    yield from ask_text(folder, content)
 
 
 def ask_text(folder: Path, text: str) -> list[dict[str, Any]]:
-    """What one text duplicates."""
-    return [_told(m) for m in Index.open(folder).query(text)]
+    """What one text duplicates; UsageError for one too short to be compared with any."""
+    index = Index.open(folder)
+    stage = index.stage
+    if not len(shingle_sets(pa.array([text], pa.large_string()), stage.ngram, stage.char_ngram)[0]):
+        msg = (
+            f"the text has no {stage.ngram} words in a row (or {stage.char_ngram} characters of a "
+            "script without spaces): too short to be a near duplicate of any"
+        )
+        raise UsageError(msg)
+    return [_told(m) for m in index.query(text)]
 
 
 def ask_run(folder: Path, run: Run) -> Iterator[dict[str, Any]]:

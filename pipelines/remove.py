@@ -10,7 +10,8 @@ Plans are masked first (`mixing.removal`): a trainer on an old plan goes on with
 What a trainer has open stays open until it starts again from its checkpoint.
 
 Ids are hashes of content: a document that comes again, in whatever shard, stays out.
-`removals.json` keeps ids alone.
+`removals.json` keeps ids alone. By them an index loses all that the run ever lost, so it may be
+named later, and after a kill.
 """
 
 from __future__ import annotations
@@ -115,27 +116,50 @@ def remove(
     """Take documents down, and make the run again without them."""
     report = Report()
     found, matched = _matching(run, wanted)
-    report.unknown = sorted((wanted.ids | wanted.urls | wanted.hosts) - matched)
     report.named = _size(found)
     if asked.near != "none":
         join_duplicates(run, found, whole=asked.near == "cluster")
     report.near = _size(found) - report.named
+    before = Before(run) if found else None
     if found:
-        before = Before(run)
         _mask_plans(run, found, asked.served, report)
         known = {s: set(ids) for s, ids in run.removals.items()}
         for shard, ids in found.items():
             known.setdefault(shard, set()).update(ids)
         body = {s: sorted(i.hex() for i in ids) for s, ids in sorted(known.items())}
         put(run.store, REMOVALS, canonical({"format": FORMAT, "shards": body}))
+    gone = set().union(*found.values(), *run.removals.values())
+    if gone:  # if nothing was found, for the sake of a removal that was killed
         again = Run(run.store.root)
         complete(again, executor, say)
-        report.entered = before.entered(again)
+        report.entered = before.entered(again) if before else []
+    named = {i for i in wanted.ids if bytes.fromhex(i) in gone}
     if asked.index is not None:
-        from ..dedup.index import Index
-
-        report.index = Index.open(asked.index).drop({i for ids in found.values() for i in ids})
+        named |= _drop(asked.index, wanted, gone, report)
+    places = (wanted.urls | wanted.hosts) - matched
+    report.unknown = sorted(places | wanted.ids - matched - named)
+    if asked.index is not None and places:
+        say(
+            f"{asked.index}: {len(places)} URLs and hosts could not be looked up: they name no "
+            "document that the run has now, and an index holds ids alone. Documents taken out of "
+            "this run earlier are out of the index too; for those of other runs, "
+            "`gristmill remove` there, or give --ids"
+        )
     return report
+
+
+def _drop(folder: Path, wanted: Wanted, gone: set[bytes], report: Report) -> set[str]:
+    """Take all that the run was ever told to out of an index; the entries that it knows.
+
+    Ids that the lists state go in any case: they may be of other runs.
+    """
+    from ..dedup.index import Index
+
+    index = Index.open(folder)
+    stated = {bytes.fromhex(i): i for i in wanted.ids}
+    known = {stated[i] for i in index.holds(stated)}
+    report.index = index.drop(gone | set(stated))
+    return known
 
 
 def _size(found: Found) -> int:

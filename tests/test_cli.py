@@ -24,7 +24,7 @@ COMMANDS = [
     *("demo", "run", "status", "ledger", "why", "sample", "verify", "report", "budget"),
     *("export", "remove", "doctor"),
 ]
-DEDUP = ["dedup", "dedup curve", "dedup index", "dedup query"]
+DEDUP = ["dedup", "dedup curve", "dedup index", "dedup query", "dedup verify"]
 QUALITY = [
     "quality",
     *(f"quality {c}" for c in ("annotate", "train", "quantize", "evaluate", "calibrate", "card")),

@@ -17,11 +17,12 @@ from gristmill.dedup.index import Index
 from gristmill.dedup.rank import column, matrix, nodes
 from gristmill.dedup.verify import shingle_sets
 from gristmill.documents.errors import DamagedError, StopError, UsageError
+from gristmill.pipelines.indexing import index_problems
 
 STAGE = NearDuplicates(group_cap=4, hot_cap=6)
 
 
-def add(index, crawl):
+def add(index, crawl, covered=()):
     """Add a corpus of the tests' engine as one crawl."""
     writer = index.writer()
     for name, documents in zip(crawl.shards, crawl.surveyed(STAGE), strict=True):
@@ -31,7 +32,7 @@ def add(index, crawl):
         values, begins, ends = shingle_sets(texts, 5, 5)
         offsets = np.append(begins, ends[-1:] if len(ends) else 0)
         writer.add(name, nodes(taken), matrix(taken, "bands", STAGE.bands), (values, offsets))
-    return index.add(writer)
+    return index.add(writer, covered)
 
 
 def versions(seed, families, members):
@@ -124,7 +125,7 @@ def test_index_same_crawl_again_changes_nothing(made):
 
 def test_index_shard_of_another_crawl_is_refused(made, corpus, doc):
     index, texts, _ = made
-    with pytest.raises(UsageError, match="shard s1 is in run"):
+    with pytest.raises(UsageError, match=r"shard s1 is in run .* already, and so is s0"):
         add(index, corpus([doc(text=texts[0] + " x", shard="s1")]))
     assert len(list((index.folder / "runs").iterdir())) == 1
 
@@ -154,20 +155,61 @@ def test_index_missing_or_cut_run_is_named_and_rebuilt_alone(made, corpus, doc, 
     assert (index.folder / "runs" / second / "keys.bin").stat().st_mtime_ns == stamp
 
 
-def test_index_flipped_bit_is_found_by_check(made):
-    run = made[0].runs[0]
-    run.check()
-    path = run.folder / "sets.bin"
+def flip(path):
     content = bytearray(path.read_bytes())
-    content[40] ^= 1
+    for at in range(0, len(content), 64):
+        content[at] ^= 0x55
     path.write_bytes(content)
-    with pytest.raises(DamagedError, match=r"sets.bin is not what run.json says"):
-        run.check()
+
+
+@pytest.mark.parametrize("name", ["documents", "keys", "owners", "sets", "ends"])
+def test_index_flipped_bits_are_named_by_queries_and_mended_by_the_crawl(made, name):
+    index, texts, crawl = made
+    expected, run = index.decisions(), index.about["runs"][0]
+    flip(index.folder / "runs" / run / f"{name}.bin")
+    assert [run in line and f"{name}.bin" in line for line in index_problems(index.folder)] == [
+        True
+    ]
+    with pytest.raises(DamagedError, match=rf"run {run} of the index: {name}.bin is not what"):
+        Index.open(index.folder).query(texts[0])
+    add(Index.open(index.folder, missing=True), crawl)
+    assert index_problems(index.folder) == []
+    assert Index.open(index.folder).decisions().equals(expected)
+
+
+@pytest.mark.parametrize("name", ["keys", "nexts", "owners", "documents", "sets"])
+def test_index_flipped_bits_stop_the_next_crawl(made, corpus, doc, name):
+    index, texts, _ = made
+    flip(index.folder / "runs" / index.about["runs"][0] / f"{name}.bin")
+    before = (index.folder / "index.json").read_bytes()
+    with pytest.raises(DamagedError, match=f"run {index.about['runs'][0]} of the index"):
+        add(Index.open(index.folder), corpus([doc(text=t, shard="new") for t in texts]))
+    assert (index.folder / "index.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["pairs", "decisions", "changed"])
+def test_index_damaged_books_are_named_and_mended_by_any_crawl(made, corpus, doc, kind):
+    index, texts, crawl = made
+    expected = index.decisions()
+    (path,) = (index.folder / kind).iterdir()
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert [line.startswith(f"{kind}/000001") for line in index_problems(index.folder)] == [True]
+    if kind != "changed":
+        with pytest.raises(DamagedError, match=r"is not what index.json says"):
+            add(Index.open(index.folder), corpus([doc(text=texts[0], shard="new")]))
+    add(Index.open(index.folder), crawl)
+    assert index_problems(index.folder) == []
+    assert Index.open(index.folder).decisions().equals(expected)
 
 
 def test_index_nothing_there_says_what_makes_one(tmp_path):
     with pytest.raises(UsageError, match="no index in it; `gristmill dedup index"):
         Index.open(tmp_path)
+    index = Index.make(tmp_path / "made", STAGE)
+    path = index.folder / "index.json"
+    path.write_text(path.read_text().replace('"0.8"', '"0.7"'))
+    with pytest.raises(DamagedError, match="not what was written"):
+        Index.open(index.folder)
     (tmp_path / "index.json").write_text("{")
     with pytest.raises(StopError, match="not JSON"):
         Index.open(tmp_path)
@@ -197,3 +239,66 @@ def test_drop_documents_leave_the_index_as_if_they_had_never_been_in_it(made, co
         }
     assert len(tables) == 2
     assert held.isdisjoint(gone)
+
+
+def test_index_crawl_made_again_replaces_what_it_was(made, corpus, doc, key):
+    index, texts, _ = made
+    add(index, corpus([doc(text=t, shard="other", id=key(100 + i)) for i, t in enumerate(texts)]))
+    kept = [(i, t) for i, t in enumerate(texts) if i % 3 == 1]  # all of s0 and s2 is gone
+    again = corpus([doc(text=t, shard="s1", id=key(i)) for i, t in kept])
+    changed = add(index, again, ["s0", "s1", "s2"])
+    both = [doc(text=t, shard="s1", id=key(i)) for i, t in kept]
+    both += [doc(text=t, shard="other", id=key(100 + i)) for i, t in enumerate(texts)]
+    opened = Index.open(index.folder)
+    assert plain(opened.decisions()).equals(plain(corpus(both).run(STAGE)))
+    assert len(opened.runs) == len(list((index.folder / "runs").iterdir())) == 2
+    gone = {key(i) for i in range(len(texts)) if i % 3 != 1}
+    assert opened.holds(gone) == set()
+    assert gone.isdisjoint(changed["id"].to_pylist() + changed["witness_before"].to_pylist())
+    assert [p.stem for p in (index.folder / "changed").iterdir()] == ["000003"]
+
+
+def test_drop_killed_anywhere_goes_on(made, monkeypatch, key):
+    index, texts, _ = made
+    whole, gone = Index._decide, {key(i) for i in range(0, len(texts), 3)}
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "_decide", killed)  # the new run stands, no decision
+    with pytest.raises(KeyboardInterrupt):
+        index.drop(gone)
+    monkeypatch.setattr(Index, "_decide", whole)
+    index = Index.open(index.folder)
+    sweep = Index._sweep
+    monkeypatch.setattr(Index, "_sweep", killed)  # decided, the old run stands
+    with pytest.raises(KeyboardInterrupt):
+        index.drop(gone)
+    monkeypatch.setattr(Index, "_sweep", sweep)
+    index = Index.open(index.folder)
+    assert index.drop(gone) == 0
+    assert index.holds(gone) == set()
+    assert [p.name for p in (index.folder / "runs").iterdir()] == index.about["runs"]
+    assert [p.stem for p in (index.folder / "decisions").iterdir()] == ["000002"]
+
+
+def test_drop_all_documents_of_all_runs_leaves_an_empty_index(made, corpus, doc, key):
+    index, texts, _ = made
+    second = corpus(
+        [doc(text=texts[0], shard="x", id=key(100)), doc(text="a b c d e f", shard="x")]
+    )
+    add(index, second)
+    ids = {i for run in index.runs for i in run.ids().to_pylist()}
+    assert index.drop(ids) == len(texts) + 2
+    opened = Index.open(index.folder)
+    assert (opened.starts[-1], opened.decisions().num_rows, opened.query(texts[0])) == (0, 0, [])
+    add(opened, second)
+    assert [m.crawl for m in opened.query(texts[0])] == [opened.about["runs"][-1]]
+
+
+def test_index_within_sources_is_not_asked_about_texts_of_none(tmp_path):
+    index = Index.make(tmp_path / "index", NearDuplicates(scope="source"))
+    with pytest.raises(UsageError, match=r"scope: source, where texts of one scope alone"):
+        Index.open(index.folder).query("one two three four five six")
+    with pytest.raises(UsageError, match=r"near_duplicates.scope: 'source', the run has 'corpus'"):
+        index.check_same(NearDuplicates())

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from gristmill.dedup.index import Index
 from gristmill.documents.errors import UsageError
 from gristmill.mixing import Plan, TokenFeed, steps_of_document
 from gristmill.pipelines.find import corpus_ordinal, find, row_of
-from gristmill.pipelines.indexing import add_run, ask_text
+from gristmill.pipelines.indexing import add_run, ask, ask_text, near_pass, pieces
 from gristmill.pipelines.joined import join_duplicates
 from gristmill.pipelines.remove import Asked, Wanted, read_lists, remove
 from gristmill.pipelines.run import open_run
@@ -272,3 +273,57 @@ def test_removal_without_duplicates_tells_what_enters_and_why(hops, inline, name
         assert (told["jaccard"] is None) is verbatim
         assert verbatim or Fraction(told["jaccard"]) >= Fraction("0.8")
     assert (sorted(texts_of(hops)) == sorted(texts)) is (stages == ["exact_duplicates"])
+
+
+def test_removed_before_leaves_an_index_that_is_named_later(copy, inline, tmp_path):
+    index = tmp_path / "index"
+    add_run(index, open_run(copy))
+    rows = [
+        row
+        for path in sorted((copy / "documents").glob("*.parquet"))
+        for row in pq.read_table(path, columns=["id", "url"]).to_pylist()
+        if row["url"]
+    ]
+    held = Index.open(index).holds({r["id"] for r in rows})
+    id_, url = next((r["id"], r["url"]) for r in rows if r["id"] in held)
+    wanted, lines = Wanted(urls=frozenset({url})), []
+    remove(open_run(copy), wanted, Asked(near="none"), executor=inline())
+    assert Index.open(index).holds({id_}) == {id_}
+    asked = Asked(near="none", index=index)
+    again = remove(open_run(copy), wanted, asked, executor=inline(), say=lines.append)
+    assert (again.named, again.unknown) == (0, [url])
+    assert again.index >= 1
+    assert "1 URLs and hosts could not be looked up" in lines[-1]
+    assert holds(index, id_) == []
+    assert Index.open(index).holds({id_}) == set()
+
+
+def test_removed_by_id_leaves_an_index_to_which_another_run_gave_it(copy, inline, tmp_path):
+    index = Index.make(tmp_path / "index", near_pass(open_run(copy))[0].stage)
+    writer = index.writer()
+    _, found, keys, sets = next(pieces(open_run(copy)))
+    other = found._replace(high=found.high + np.uint64(1))
+    writer.add("other-000000000000", other, keys, sets)
+    index.add(writer)
+    id_ = index.runs[0].ids()[0].as_py()
+    wanted = Wanted(ids=frozenset({id_.hex(), "0" * 32}))
+    asked = Asked(near="none", index=index.folder)
+    report = remove(open_run(copy), wanted, asked, executor=inline())
+    assert (report.named, report.index, report.unknown) == (0, 1, ["0" * 32])
+    assert Index.open(index.folder).holds({id_}) == set()
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "too short to be a near duplicate"),
+        (b"one two three", "no 5 words in a row"),
+        (b"caf\xe9 one two three four five", "cannot be read as text in UTF-8"),
+    ],
+)
+def test_query_text_that_cannot_be_compared_is_refused(copy, tmp_path, raw, message):
+    Index.make(tmp_path / "index", near_pass(open_run(copy))[0].stage)
+    path = tmp_path / "text"
+    path.write_bytes(raw)
+    with pytest.raises(UsageError, match=message):
+        list(ask(tmp_path / "index", str(path), None))
