@@ -97,7 +97,8 @@ def read_documents(path: Path, text_field: str = "text") -> Iterator[tuple[str, 
             msg = f"{path}:{number}: {found} (id {key}); expected one text for each id"
             raise UsageError(msg)
         seen.add(key)
-        yield key, text
+        # Half a surrogate, which JSON can spell, is no text that a request could hold.
+        yield key, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def excerpt(text: str, max_chars: int) -> str:
@@ -106,9 +107,15 @@ def excerpt(text: str, max_chars: int) -> str:
         return text
     head, piece = 2 * max_chars // 3, max_chars // 3
     start = max(head, (len(text) - piece) // 2)
-    first = text[:head].rsplit(None, 1)[0]
-    second = text[start : start + piece].split(None, 1)[-1].rsplit(None, 1)[0]
+    first = _cut(text[:head], -1)
+    second = _cut(_cut(text[start : start + piece], 0), -1)
     return f"{first}\n[...]\n{second}"
+
+
+def _cut(text: str, end: int) -> str:
+    """Without its first (0) or last (-1) word, which may be torn; one word alone stays."""
+    words = text.rsplit(None, 1) if end else text.split(None, 1)
+    return words[-1 - end] if words else ""
 
 
 def estimate(documents: Iterable[tuple[str, str]], asker: Asker) -> tuple[int, int, float | None]:
@@ -252,8 +259,9 @@ def _content(reply: Any) -> tuple[str | None, tuple[Any, Any]]:
         content = body["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError):
         return None, (None, None)
-    usage = body.get("usage") or {}
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    usage = body.get("usage")
+    said = usage if isinstance(usage, dict) else {}
+    counts = (said.get("prompt_tokens"), said.get("completion_tokens"))
     return (content if isinstance(content, str) else None), counts
 
 

@@ -290,6 +290,28 @@ def test_documents_with_a_fault_are_refused_with_their_line(tmp_path, lines, mes
         list(asking.read_documents(tmp_path / "d.jsonl"))
 
 
+@pytest.mark.parametrize("text", [" " * 20_000, " " * 9_000 + "word " * 900, "x" * 20_000])
+def test_excerpt_of_blanks_or_of_one_word_stays_in_bounds(text):
+    cut = asking.excerpt(text, 12_000)
+    assert len(cut) <= 12_000 + len("\n[...]\n")
+    assert set(cut) <= set(text) | set("\n[...]\n")
+
+
+def test_documents_with_half_a_surrogate_are_mended(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"id": "a", "text": "one \\ud800 two \\ud83d\\ude00"}\n')
+    assert list(asking.read_documents(path)) == [("a", "one \ufffd two \U0001f600")]
+
+
+@pytest.mark.parametrize("usage", ["many", 7, [1], None])
+def test_annotate_takes_usage_that_is_no_object_for_unknown(serve, rubric, tmp_path, usage):
+    body = json.dumps({"choices": [{"message": {"content": GOOD}}], "usage": usage})
+    server = serve(lambda text, nth: (200, {}, body))
+    tally, rows = run(texts(2), tmp_path / "out.jsonl", ask(server, rubric))
+    assert (tally.labelled, tally.tokens_in, tally.tokens_out) == (2, None, None)
+    assert len(rows) == 2
+
+
 def test_rubric_names_its_labels(rubric, tmp_path):
     assert read_rubric(rubric).values == {"edu": (0, 1, 2, 3, 4, 5), "templ": (0, 1, 2)}
     (tmp_path / "none.md").write_text("# A rubric\n\njudge well\n")
