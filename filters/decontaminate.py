@@ -29,6 +29,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,7 +47,8 @@ from ._exact import check_counts, check_fractions, rational
 from ._items import Index, load_index
 
 MOST_TOKENS = 100  # of a gram: an item with one changed word must keep some
-PASSES = 16  # over a text that is cut; copies side by side take two
+PASSES = 16  # over a text that is cut, at least; copies side by side take two
+REREAD = 256 << 20  # bytes that may be read again for one text; what is longer has PASSES
 SHOWN = 5  # items that evidence names
 
 
@@ -68,7 +70,7 @@ class Decontaminate:
     share: float = 0.4
 
     name: ClassVar[str] = "decontaminate"
-    revision: ClassVar[int] = 4
+    revision: ClassVar[int] = 5
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -154,14 +156,17 @@ class Decontaminate:
     def _edits(self, view: TextView, index: Index, cuts: np.ndarray) -> Edits:
         """Cut what was found until nothing is, for what a cut joins may be an item again.
 
-        Only texts that were just cut are read again. One that still holds items after `PASSES`
-        (items in items, many times) is cut whole, so that the cost has a bound.
+        Only texts that were just cut are read again. A changed copy of an item goes one at a pass,
+        so a text has passes for `REREAD` bytes, `PASSES` at least; one that still holds items then
+        is cut whole, so that the cost has a bound.
         """
         text = from_buffers(view.data, view.offsets)
-        fresh = np.unique(cuts[:, 0])
-        for _ in range(PASSES):
+        sizes = np.diff(view.offsets)
+        passes = np.maximum(PASSES, REREAD // np.maximum(sizes, 1))
+        fresh, left = np.unique(cuts[:, 0]), np.zeros(0, np.int64)
+        for turn in count(1):
             if not len(fresh):
-                return _as_edits(cuts)
+                break
             held = cuts[np.isin(cuts[:, 0], fresh)]
             held[:, 0] = np.searchsorted(fresh, held[:, 0])
             rest = text_view(apply_edits(text.take(pa.array(fresh)), _as_edits(held)))
@@ -170,8 +175,9 @@ class Decontaminate:
             more[:, 0] = fresh[more[:, 0]]
             fresh = np.unique(more[:, 0])
             cuts = _passages(np.concatenate([cuts, more]))
-        sizes = np.diff(view.offsets)[fresh]
-        whole = np.column_stack([fresh, np.zeros(len(fresh), np.int64), sizes])
+            spent = passes[fresh] <= turn
+            fresh, left = fresh[~spent], np.concatenate([left, fresh[spent]])
+        whole = np.column_stack([left, np.zeros(len(left), np.int64), sizes[left]])
         return _as_edits(_passages(np.concatenate([cuts, whole])))
 
 
