@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 
 import pyarrow as pa
@@ -53,7 +54,9 @@ def refused(world, mapping):
     with pytest.raises(UsageError, match="lacks tokens") as caught:
         compiled(world, mapping)
     short, lead, told = re.fullmatch(
-        r"stage '(\w+)': .* is \d+\. (.*ny one of these) would do: (.*)\.", str(caught.value)
+        r"stage '(\w+)': slice '[\w@+-]+' lacks tokens\. It has [\d,]+ in .* is \d+\. "
+        r"(.*ny one of these) would do: (.*)\.",
+        str(caught.value),
     ).groups()
     proposals = []
     for proposal in told.split("; "):
@@ -137,6 +140,97 @@ CASES = {
         {"tokens": 64 * 400, "weights": {"web": 1, "code": 1}, "max_epochs": 6},
     ],
 }
+
+
+SHORT = {
+    "one slice": {},
+    "one slice with a ramp": {
+        "weights": {"web": [0.9, 0.2], "code": 0.1, "long": [0, 0.3]},
+        "max_epochs": {"long": 9, "code": 20},
+    },
+    "two slices": {"weights": {"web": 0.5, "code": 0.3, "long": 0.2}},
+    "targets": {"tokens": {"web": 30_000, "long": 4_000}, "weights": None},
+    "minimum share": {
+        "weights": {"web": 0.1, "code": 0.1, "long": 0.8},
+        "at_least": {"web": 0.6},
+        "max_epochs": {"long": 9, "code": 9},
+    },
+    "all slices": {"weights": {"web": 0.9, "code": 0.1}, "packing": "best_fit"},
+}
+
+
+def short_stage(**stage):
+    """One stage that asks for too much, its windows and masks as plain as they can be."""
+    plain = {"name": "base", "packing": "concat", "mask": "none"}
+    asked = {"tokens": 64 * 600, "weights": {"web": 0.6, "code": 0.04, "long": 0.36}}
+    return {k: v for k, v in (plain | asked | stage).items() if v is not None}
+
+
+def a_bit_more(field, value):
+    """What is too much by the least that can be stated: of one of the values."""
+    if field == "tokens" and isinstance(value, int):
+        yield value + 64 * 4
+    elif field == "max_epochs":
+        yield from ({**value, name: value[name] - 1} for name in value)
+    elif field == "more documents":
+        yield {name: tokens - 64 for name, tokens in value.items()}
+    elif field == "tokens" and len(value) > 1:  # the whole stage: one step more, in proportion
+        scale = 1 + 64 * 4 / sum(value.values())
+        yield {name: int(tokens * scale) + 1 for name, tokens in value.items()}
+    elif field == "weights" and len(value) > 1:  # in proportion
+        yield {name: number * (1 + 1e-4) for name, number in value.items()}
+    else:  # the last of six digits
+
+        def more(number):
+            if isinstance(number, list):
+                return [more(n) for n in number]
+            return number + 10.0 ** (math.floor(math.log10(number)) - 5) if number else number
+
+        one = 64 * 4 if field == "tokens" else 0
+        yield {name: number + one if one else more(number) for name, number in value.items()}
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_each_of_three_proposals_works_and_is_the_smallest(world, kind):
+    mapping = mixture(world, short_stage(**SHORT[kind]))
+    _, proposals = refused(world, mapping)
+    assert len(proposals) == 3
+    for (change,) in proposals:
+        compiled(world, *written(world, mapping, [change]))
+        for worse in a_bit_more(change["field"], yaml.safe_load(change["value"])):
+            less = change | {"value": yaml.safe_dump(worse, default_flow_style=True)}
+            with pytest.raises(UsageError, match="lacks tokens"):
+                compiled(world, *written(world, mapping, [less]))
+
+
+def test_message_is_one_line_with_all_there_is_to_know(world):
+    with pytest.raises(UsageError) as caught:
+        compiled(world, mixture(world, short_stage()))
+    assert str(caught.value) == (
+        "stage 'base': slice 'web' lacks tokens. It has 2,790 in 60 documents (44 windows of 64); "
+        "the stage asks for 360 windows of it. Some tokens would be read 9 times; max_epochs is "
+        "4. Any one of these would do: tokens: 18688; weights: {web: 0.166929}; "
+        "max_epochs: {web: 9}."
+    )
+
+
+def test_stage_short_by_an_earlier_one_names_what_to_cut_there(world):
+    first = short_stage(tokens=64 * 176, weights={"web": 1}, max_epochs=4)
+    mapping = mixture(world, first, first | {"name": "again", "tokens": 64 * 40})
+    with pytest.raises(UsageError, match="stage 'again': slice 'web' lacks") as caught:
+        compiled(world, mapping)
+    assert ", 176 windows of it in earlier stages" in str(caught.value)
+    _, proposals = refused(world, mapping)
+    assert [(c["stage"], c["field"], yaml.safe_load(c["value"])) for (c,) in proposals] == [
+        ("again", "max_epochs", {"web": 5}),
+        ("base", "tokens", 64 * 136),
+        ("again", "more documents", {"web": 64 * 10}),
+    ]
+    mapping["stages"][0]["tokens"] = 64 * 136
+    compiled(world, mapping)
+    mapping["stages"][0]["tokens"] = 64 * 140
+    with pytest.raises(UsageError, match="'again': slice 'web' lacks"):
+        compiled(world, mapping)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import re
 import shutil
 from collections import Counter
@@ -10,7 +9,6 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-import yaml
 
 from gristmill.documents.errors import (
     ContractError,
@@ -226,131 +224,6 @@ def test_one_short_document_is_a_plan(world, tmp_path):
         assert len(books) == 1
         assert (books[0]["real_tokens"], books[0]["padding_tokens"]) == (12, 500)
         assert (books[0]["unique_tokens"], books[0]["epochs_max"]) == (3, 4)
-
-
-CURE = re.compile(r"(tokens|weights|at_least|max_epochs|more documents): (\{[^}]*\}|\d+)")
-SHORT = {
-    "one slice": {},
-    "one slice with a ramp": {
-        "weights": {"web": [0.9, 0.2], "code": 0.1, "long": [0, 0.3]},
-        "max_epochs": {"long": 9, "code": 20},
-    },
-    "two slices": {"weights": {"web": 0.5, "code": 0.3, "long": 0.2}},
-    "targets": {"tokens": {"web": 30_000, "long": 4_000}, "weights": None},
-    "minimum share": {
-        "weights": {"web": 0.1, "code": 0.1, "long": 0.8},
-        "at_least": {"web": 0.6},
-        "max_epochs": {"long": 9, "code": 9},
-    },
-    "all slices": {"weights": {"web": 0.9, "code": 0.1}, "packing": "best_fit"},
-}
-
-
-def short_stage(mapping, **stage):
-    del mapping["stages"][1:]
-    given = {"tokens": 64 * 600, "weights": {"web": 0.6, "code": 0.04, "long": 0.36}} | stage
-    first = mapping["stages"][0]
-    first.update(given)
-    for name in [n for n, v in first.items() if v is None]:
-        del first[name]
-
-
-def cures_of(message):
-    """(field, values as a recipe states them) of each cure that a message names."""
-    told = message.partition("Any one of these would do: ")[2]
-    return [(field, yaml.safe_load(value)) for field, value in CURE.findall(told)]
-
-
-def cured(world, case, field, value):
-    """The stage with a cure made; documents of a window each where it asks for more."""
-    catalog = None
-    if field == "more documents":
-        (name,) = value
-        row = next(r for r in world[1].to_pylist()[::-1] if r["source"] == name)
-        extra = [{**row, "doc": 1000 + i, "tokens": 64} for i in range(value[name] // 64)]
-        catalog = pa.concat_tables([world[1], pa.Table.from_pylist(extra, world[1].schema)])
-        return changed(world, lambda m: short_stage(m, **case)), catalog
-
-    def edit(mapping):
-        short_stage(mapping, **case)
-        stage = mapping["stages"][0]
-        by_slice = isinstance(value, dict)
-        stage[field] = {**stage.get(field, {}), **value} if by_slice else value
-
-    return changed(world, edit), catalog
-
-
-def a_bit_more(field, value):
-    """What is too much by the least that can be stated: of one of the values."""
-    if field == "tokens" and isinstance(value, int):
-        yield value + 64 * 4
-    elif field == "max_epochs":
-        yield from ({**value, name: value[name] - 1} for name in value)
-    elif field == "more documents":
-        yield {name: tokens - 64 for name, tokens in value.items()}
-    elif field == "tokens" and len(value) > 1:  # the whole stage: one step more, in proportion
-        scale = 1 + 64 * 4 / sum(value.values())
-        yield {name: int(tokens * scale) + 1 for name, tokens in value.items()}
-    elif field == "weights" and len(value) > 1:  # in proportion
-        yield {name: number * (1 + 1e-4) for name, number in value.items()}
-    else:  # the last of six digits
-
-        def more(number):
-            if isinstance(number, list):
-                return [more(n) for n in number]
-            return number + 10.0 ** (math.floor(math.log10(number)) - 5) if number else number
-
-        one = 64 * 4 if field == "tokens" else 0
-        yield {name: number + one if one else more(number) for name, number in value.items()}
-
-
-@pytest.mark.parametrize("kind", SHORT)
-def test_infeasible_each_of_three_cures_works_and_is_the_smallest(world, kind):
-    case = SHORT[kind]
-    with pytest.raises(UsageError) as caught:
-        compiled(world, changed(world, lambda m: short_stage(m, **case)))
-    message = str(caught.value)
-    assert re.match(r"stage 'base': slice '(web|code)' lacks tokens\. It has [\d,]+ in ", message)
-    cures = cures_of(message)
-    assert len(cures) == 3
-    for field, value in cures:
-        mapping, catalog = cured(world, case, field, value)
-        compiled(world, mapping, catalog)
-        for worse in a_bit_more(field, value):
-            mapping, catalog = cured(world, case, field, worse)
-            with pytest.raises(UsageError, match="lacks tokens"):
-                compiled(world, mapping, catalog)
-
-
-def test_infeasible_message_is_one_line_with_all_there_is_to_know(world):
-    with pytest.raises(UsageError) as caught:
-        compiled(world, changed(world, short_stage))
-    assert str(caught.value) == (
-        "stage 'base': slice 'web' lacks tokens. It has 2,790 in 60 documents (44 windows of 64); "
-        "the stage asks for 360 windows of it. Some tokens would be read 9 times; max_epochs is "
-        "4. Any one of these would do: tokens: 18688; weights: {web: 0.166929}; "
-        "max_epochs: {web: 9}."
-    )
-
-
-def test_infeasible_by_an_earlier_stage_names_what_to_cut_there(world):
-    def edit(mapping):
-        short_stage(mapping, tokens=64 * 176, weights={"web": 1}, max_epochs=4)
-        again = {**mapping["stages"][0], "name": "again", "tokens": 64 * 40}
-        mapping["stages"].append(again)
-
-    with pytest.raises(UsageError, match="stage 'again': slice 'web' lacks") as caught:
-        compiled(world, changed(world, edit))
-    assert ", 176 windows of it in earlier stages" in str(caught.value)
-    assert cures_of(str(caught.value)) == [
-        ("max_epochs", {"web": 5}),
-        ("tokens", 64 * 136),
-        ("more documents", {"web": 64 * 10}),
-    ]
-    assert "tokens: 8704 in stage 'base'" in str(caught.value)
-    compiled(world, changed(world, lambda m: (edit(m), m["stages"][0].update(tokens=64 * 136))))
-    with pytest.raises(UsageError, match="'again': slice 'web' lacks"):
-        compiled(world, changed(world, lambda m: (edit(m), m["stages"][0].update(tokens=64 * 140))))
 
 
 def test_token_in_two_slices_may_be_read_as_often_as_the_larger_cap_allows(world):
