@@ -2,8 +2,8 @@
 
 All that could depend on a library's version is written down as data: packing, quotas, order keys.
 Cost (`benchmarks/feed.py --only compile --documents 10000000`): 10 million documents in 40 slices,
-best fit at 4,096, take 19 CPU seconds and 2.9 GB, their account by all dimensions 11; linear in
-documents and lanes. Each lane is three files that are flushed to the disk.
+best fit at 4,096, take 18 to 19 CPU seconds, an account by all dimensions 10 to 11, and all of it
+2.9 GiB; linear in documents and lanes. Each lane is three files that are flushed to the disk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import pyarrow as pa
 
 from ..documents.errors import ContractError, StopError, UsageError
 from ..documents.fingerprint import canonical, file_digest
-from .feasible import Feasibility
+from .feasible import require_feasible
 from .lengths import divided
 from .order import NAME, test_vectors
 from .packing import GROUP, pack
 from .plan import FORMAT, MIXED, SPOKEN, Lane, plan_id
+from .reads import Reads
 from .selection import Catalogue
 from .spec import MixSpec
 from .spoken import Spoken, arrays_of
@@ -68,7 +69,8 @@ def compile_plan(
     stages, ledgers = schedule(spec, lanes)
     kinds = ("windows", "pieces", "by_document")
     held = ([arrays[f"lane-{k}.{kind}"] for k in range(len(lanes))] for kind in kinds)
-    Feasibility(asked, parts, lanes, Usage(documents.tokens, *held)).require(ledgers)
+    usage = Usage(documents.tokens, *held)
+    require_feasible(Reads(asked, parts, lanes, usage, ledgers))
     arrays |= {f"stage-{k}.ledger": table for k, table in enumerate(ledgers)}
     content: dict[str, Any] = {
         "format": MIXED if any(stage.lengths for stage in spec.stages) else FORMAT,

@@ -2,9 +2,9 @@
 
 A position is all that is needed: no iterator, no random state, no index of an epoch. Boundaries
 come from the plan, never from looking for an end token (a document may hold one). Every extent of
-4 MiB is checked against its checksum when it is first touched (zlib, about 1 GB/s; 4,096 tokens are
-8 kB, so a training process pays it once per extent and not per sample), and an error names the
-file, the extent and the position before the trainer sees a token of it. Speed beside other readers:
+4 MiB is checked against its checksum when it is first touched (4,096 tokens are 8 kB of it, so a
+training process pays once per extent and not per sample), and an error names the file, the extent
+and the position before the trainer sees a token of it. Speed beside other readers:
 benchmarks/feed_peers.py.
 
 Targets are aligned: `labels[i]` is what follows `input_ids[i]`, or -100. With `mask: document`

@@ -43,8 +43,8 @@ from .spoken import Turns
 
 FORMAT: Final = 1
 AMENDED: Final = 2  # skips or masks, which a reader of format 1 would pass over
-SPOKEN: Final = 4  # tokens of conversations that are no targets
 MIXED: Final = 3  # several sequence lengths in a stage: earlier readers take a slot for a sequence
+SPOKEN: Final = 4  # tokens of conversations that are no targets
 _ALWAYS: Final = {"arrays", "block", "bos", "dimensions", "lanes", "pad_id", "positions", "seed",
                   "shards", "slices", "sources", "stages", "tokenizer", "vectors"}  # fmt: skip
 _ARRAYS: Final = {"documents", "ids", "sources", "cell", "cells"}  # of every plan
@@ -145,7 +145,7 @@ class Plan:
 
     @staticmethod
     def open(folder: Path | str, *, verify: bool = False) -> Plan:
-        """Open a plan folder; `verify` hashes its arrays again (about 1 s per GB).
+        """Open a plan folder; `verify` hashes its arrays again, all of their bytes.
 
         UsageError when there is no plan, FormatError, DamagedError naming the file, StopError when
         this version would give another order.
@@ -179,7 +179,7 @@ class Plan:
         return Plan(folder, content)
 
     def _array(self, name: str) -> np.ndarray:
-        # A plain view of the map: the subclass pays 5 us for each slice taken of it.
+        # A plain view of the map: slices of the subclass cost more.
         return np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
 
     def skipped(self, position: int) -> bool:
@@ -247,9 +247,8 @@ class Plan:
         """int64[sequences, 6] with columns `ROW`; positions int64[k] ascend within the plan."""
         if not len(positions):
             return np.zeros((0, len(ROW)), dtype=np.int64)
-        slots = np.zeros(
-            (len(positions), 5), dtype=np.int64
-        )  # as ROW, then first ordinal, how many
+        # columns: those of ROW as far as the lane's; then first ordinal, how many
+        slots = np.zeros((len(positions), 5), dtype=np.int64)
         slots[:, 0] = positions
         for k, block, here in self._blocks(positions):
             stage = self.stages[k]

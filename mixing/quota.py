@@ -2,10 +2,10 @@
 
 `weights` become integers that sum to 2**32, at the start of a stage and at its end; between, a
 share changes linearly. The ledger says how many windows of each slice every block holds. Rounding
-each block on its own loses rare sources (flooring `w * block` gave 7 of 40 sources nothing on a
-Dirichlet mixture); largest remainders of the running total can take a window back. So the counts
-are scheduled: the k-th window of a slice may be given in the block where its running target (the
-exact integral of its share) first passes k-1 and must be given by the one where it reaches k.
+each block on its own loses rare sources (flooring `w * block` starves twelve of the 61 sources in
+tests/mixing/test_quota.py); largest remainders of the running total can take a window back. So the
+counts are scheduled: the k-th window of a slice may be given in the block where its running target
+(the exact integral of its share) first passes k-1 and must be given by the one where it reaches k.
 Earliest deadline first meets all of them, because giving each slice its exact fraction of each
 block is a fractional schedule and unit jobs always have a whole one then (Tijdeman, "The chairman
 assignment problem", 1980, at a block's grain; a target only needs to grow, not to be a line).

@@ -2,10 +2,9 @@
 
 No token of a known split stands on both sides of a safe place (`pieces.CUT`), so what lies beyond
 the safe places around an edit has the same tokens before and after it. Only the stretches between
-are counted: 6% of the edited texts where C4 cut web pages (16,000 edits in 6.8 MB), which halved
-the account step. They are put one after another, one text a row: every stretch but the first begins
-with the space of a safe place, every one but the last ends with its character, so the joints are
-safe places too.
+are counted, a small part of a text of which some lines were cut. They are put one after another,
+one text a row: every stretch but the first begins with the space of a safe place, every one but the
+last ends with its character, so the joints are safe places too.
 
 Exact or not used: texts that an encoder might cut elsewhere (longer than PIECE, or of a split for
 which no safe place is proven) are counted whole.

@@ -98,7 +98,7 @@ class TokenShard:
         if last != index["tokens"] or (np.diff(ends.astype(np.int64), prepend=0) < 0).any():
             raise DamagedError(f"{paths.ends}: ends at {last:,} of {index['tokens']:,} tokens")
         # An empty file cannot be mapped.
-        # A plain view: slices of the subclass cost five times as much.
+        # A plain view: slices of the subclass cost more.
         data = np.asarray(np.memmap(paths.bin, dtype, "r")) if size else np.empty(0, dtype)
         return cls(
             paths=paths,

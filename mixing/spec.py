@@ -71,6 +71,11 @@ class StageSpec:
     Either `tokens` is the stage's budget and `weights` divide it, or `tokens` states a target for
     each slice and the budget is their sum. A weight may be two, `[0.1, 0.3]`: the share that it
     makes at the stage's start and at its end; between, shares change linearly.
+
+    `at_least` gives slices a share of the stage below which they may not fall, and `max_epochs`
+    says how often a token may be read by the stage's end: one number, or one for each slice.
+    `packing` is `best_fit` (documents whole where they fit) or `concat` (one behind the other, cut
+    at window edges), `mask` is `document` (attention stays inside documents) or `none`.
     """
 
     name: str
@@ -82,9 +87,11 @@ class StageSpec:
     packing: str = "best_fit"
     weights: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)  # start, end
     at_least: Mapping[str, Fraction] = field(default_factory=dict)  # slice -> share of the stage
-    max_epochs: Mapping[str, int]  # slice -> times that one token may be read by this stage's end
+    # slice -> times that one token may be read by this stage's end
+    max_epochs: Mapping[str, int] = field(metadata={"else": f"`{EPOCHS}`"})
     mask: str = "document"  # attention and targets stay inside documents, or not
-    global_batch: int  # windows per optimizer step
+    # windows per optimizer step
+    global_batch: int = field(metadata={"else": "the mixture's, else `1`"})
 
     def length_of(self, name: str) -> int:
         """Tokens of a sequence of a slice."""
@@ -110,7 +117,10 @@ class StageSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MixSpec:
-    """A whole mixture; `MixSpec.parse` reads it from a recipe."""
+    """A whole mixture; `MixSpec.parse` reads it from a recipe.
+
+    Beside the fields it may state a `global_batch` for the stages that name none.
+    """
 
     seed: int = 0
     block: int = 4096  # windows per ledger block: quotas are exact at block edges

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Where tests run in the background a shell has the interrupt ignored, and so would what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 

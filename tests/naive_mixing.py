@@ -6,6 +6,7 @@ import hashlib
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,17 +99,23 @@ def make_plan(
     shards: int = 2,
 ) -> Path:
     """The folder of a plan below `folder`, over token shards in `folder / "tokens"`."""
+    made = make_corpus(folder / "tokens", documents or mixed_documents(), shards)
+    return compiled((None, *made, folder), mapping)
+
+
+def compiled(world: tuple, mapping: dict | None = None, catalog: Any = None, out: str = "plans"):
+    """The folder of a plan below `out` of a world, which is (_, catalogue, digests, folder)."""
     from gristmill.mixing import MixSpec, compile_plan
 
-    catalog, digests = make_corpus(folder / "tokens", documents or mixed_documents(), shards)
+    _, table, digests, folder = world
     name = compile_plan(
-        catalog,
-        MixSpec.parse(mapping or THREE_STAGES),
+        table if catalog is None else catalog,
+        MixSpec.parse(THREE_STAGES if mapping is None else mapping),
         tokens_digests=digests,
         tokenizer_digest=TOKENIZER,
-        out=folder / "plans",
+        out=folder / out,
     )
-    return folder / "plans" / name
+    return folder / out / name
 
 
 def mixed_documents(count: int = 120) -> list[dict]:

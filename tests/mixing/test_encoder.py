@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,11 @@ def test_ids_decode_to_the_text(text):
 def test_ids_do_not_hang_on_what_was_encoded_before():
     for text in (*chained_pairs(), *list(chained_pairs())[::-1]):
         assert encoded(text) == reference(text)
+
+
+def test_own_golden_digest_is_that_of_tokenizers():
+    slow = partial(module.rows_flat, reference)
+    assert module.probe_digest(slow) == module.OWN_GOLDEN
 
 
 def test_control_tokens_in_text_are_plain_text():

@@ -19,28 +19,6 @@ from gristmill.mixing.shards import ShardPaths, TokenShard
 from gristmill.mixing.tokens import encode_shard
 
 
-@pytest.fixture(scope="module", name="world")
-def world_fixture(naive, tmp_path_factory):
-    """(tools, plan folder, tokens folder, catalogue, digests)."""
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("feed")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
-    return tools, compiled(tools, folder, catalog, digests), folder / "tokens", catalog, digests
-
-
-def compiled(tools, folder, catalog, digests, mapping=None):
-    spec = MixSpec.parse(mapping or tools.THREE_STAGES)
-    name = compile_plan(
-        catalog, spec, tokens_digests=digests, tokenizer_digest=tools.TOKENIZER, out=folder
-    )
-    return folder / name
-
-
-@pytest.fixture(scope="module", name="feed")
-def feed_fixture(world):
-    return TokenFeed(world[1], world[2])
-
-
 def test_sample_fields_and_shapes(feed):
     plan = feed.plan
     assert len(feed) == plan.positions
@@ -62,7 +40,7 @@ def test_sample_fields_and_shapes(feed):
 def test_document_mask_segments_positions_and_targets(world, feed):
     # boundaries are the plan's: some documents hold an end token in their middle
     tools, plan = world[0], feed.plan
-    rows = world[3].to_pylist()
+    rows = world.catalog.to_pylist()
     inner_eos = 0
     for position in range(120, plan.positions):
         sample, (slot,) = feed[position], plan.locate(position)
@@ -98,7 +76,7 @@ def test_without_mask_text_runs_on_over_documents(feed):
 
 def test_every_token_but_the_first_is_a_target_once_per_epoch(world, tmp_path):
     # cut anywhere: the token after a cut is the label of the one before it
-    tools, _, tokens, catalog, digests = world
+    tools, catalog, digests, folder = world
     for packing in ("concat", "best_fit"):
         mapping = {
             "slices": {"all": {}},
@@ -114,9 +92,11 @@ def test_every_token_but_the_first_is_a_target_once_per_epoch(world, tmp_path):
         }
         mapping["stages"][0]["max_epochs"] = 1
         with pytest.raises(UsageError) as caught:
-            compiled(tools, tmp_path, catalog, digests, mapping)
+            tools.compiled((tools, catalog, digests, tmp_path), mapping)
         mapping["stages"][0]["tokens"] = int(re.search(r"tokens: (\d+)", str(caught.value))[1])
-        feed = TokenFeed(compiled(tools, tmp_path, catalog, digests, mapping), tokens)
+        feed = TokenFeed(
+            tools.compiled((tools, catalog, digests, tmp_path), mapping), folder / "tokens"
+        )
         found = np.sort(
             np.concatenate(
                 [s["labels"][s["loss_mask"]] for s in map(feed.__getitem__, range(len(feed)))]
@@ -132,7 +112,7 @@ def test_every_token_but_the_first_is_a_target_once_per_epoch(world, tmp_path):
 def corrupted(world, folder, file, at=-1):
     """A copy of the token folder with one byte of `file` flipped."""
     folder.mkdir()
-    for source in world[2].iterdir():
+    for source in (world.folder / "tokens").iterdir():
         data = source.read_bytes()
         if source.name == file:
             at %= len(data)
@@ -141,9 +121,9 @@ def corrupted(world, folder, file, at=-1):
     return folder
 
 
-def test_corrupt_token_raises_naming_file_extent_and_position(world, tmp_path):
+def test_corrupt_token_raises_naming_file_extent_and_position(world, plan_folder, tmp_path):
     folder = corrupted(world, tmp_path / "t", "part-001.bin", at=1000)
-    feed = TokenFeed(world[1], folder)
+    feed = TokenFeed(plan_folder, folder)
     raised = served_before = 0
     for position in range(len(feed)):
         try:
@@ -175,33 +155,33 @@ def test_corrupt_token_raises_naming_file_extent_and_position(world, tmp_path):
         list(loader)
     assert loader.position <= first  # the state does not run over it
     with pytest.raises(DamagedError, match=r"part-001\.bin"):
-        TokenFeed(world[1], folder, verify="all")
-    TokenFeed(world[1], folder, verify="off")[first]  # asked not to look
+        TokenFeed(plan_folder, folder, verify="all")
+    TokenFeed(plan_folder, folder, verify="off")[first]  # asked not to look
 
 
 @pytest.mark.parametrize("file", ["part-000.ends.npy", "part-000.ids.npy"])
-def test_corrupt_companions_are_named(world, tmp_path, file):
+def test_corrupt_companions_are_named(world, plan_folder, tmp_path, file):
     folder = corrupted(world, tmp_path / "t", file, at=-9)
     with pytest.raises((DamagedError, StopError, FormatError), match=file):
-        TokenFeed(world[1], folder, verify="all")
+        TokenFeed(plan_folder, folder, verify="all")
 
 
-def test_tokens_of_another_corpus_are_refused(world, tmp_path):
+def test_tokens_of_another_corpus_are_refused(world, plan_folder, tmp_path):
     tools = world[0]
     documents = tools.mixed_documents()
     documents[3]["tokens"] += 1
     tools.make_corpus(tmp_path / "t", documents)
-    feed = TokenFeed(world[1], tmp_path / "t")
+    feed = TokenFeed(plan_folder, tmp_path / "t")
     with pytest.raises(
         StopError, match=r"part-00\d\.index\.json: digest .* these are other tokens"
     ):
         list(FeedLoader(feed))
     with pytest.raises(UsageError, match="verify: found 'maybe'"):
-        TokenFeed(world[1], tmp_path / "t", verify="maybe")
+        TokenFeed(plan_folder, tmp_path / "t", verify="maybe")
 
 
-def test_feed_is_safe_in_threads(world, feed):
-    fresh = TokenFeed(world[1], world[2])
+def test_feed_is_safe_in_threads(world, plan_folder, feed):
+    fresh = TokenFeed(plan_folder, world.folder / "tokens")
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(fresh.__getitem__, range(len(fresh))))
     for position, sample in enumerate(found):
@@ -215,7 +195,7 @@ def test_feed_pickled_to_a_worker_reads_the_same(feed):
         assert (again[77][name] == value).all()
 
 
-def test_feed_imports_numpy_and_the_standard_library_alone(world):
+def test_feed_imports_numpy_and_the_standard_library_alone(world, plan_folder):
     # what a trainer's environment lacks is blocked; the batch must come all the same
     code = f"""
 import sys
@@ -226,24 +206,24 @@ class Block:
             raise ImportError("blocked: " + name)
 sys.meta_path.insert(0, Block())
 from gristmill.mixing import FeedLoader, MixSpec, Plan, TokenFeed, trace
-feed = TokenFeed({str(world[1])!r}, {str(world[2])!r})
+feed = TokenFeed({str(plan_folder)!r}, {str(world.folder / "tokens")!r})
 loader = FeedLoader(feed, rank=1, world=2)
 batch = next(iter(loader))
 print(batch["input_ids"][0, :4].tolist(), len(trace(feed.plan, 0)) > 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    expected = TokenFeed(world[1], world[2])[1]["input_ids"][:4].tolist()
+    expected = TokenFeed(plan_folder, world.folder / "tokens")[1]["input_ids"][:4].tolist()
     assert done.stdout.strip() == f"{expected} True"
 
 
-def test_plan_opened_once_serves_from_a_moved_folder(world, tmp_path):
-    plan = Plan.open(world[1])
+def test_plan_opened_once_serves_from_a_moved_folder(world, plan_folder, tmp_path):
+    plan = Plan.open(plan_folder)
     target = tmp_path / plan.id
     target.mkdir()
-    for file in world[1].iterdir():
+    for file in plan_folder.iterdir():
         (target / file.name).write_bytes(file.read_bytes())
-    assert TokenFeed(str(target), str(world[2]))[5]["provenance"][0] == 5
+    assert TokenFeed(str(target), str(world.folder / "tokens"))[5]["provenance"][0] == 5
 
 
 def test_feed_reads_shards_that_the_encoder_wrote(tmp_path):

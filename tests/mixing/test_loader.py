@@ -10,29 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gristmill.documents.errors import FormatError, StopError, UsageError
-from gristmill.mixing import FeedLoader, MixSpec, TokenFeed, carry_state, compile_plan
-
-
-@pytest.fixture(scope="module", name="world")
-def world_fixture(naive, tmp_path_factory):
-    """(tools, plan folder, tokens folder, catalogue, digests)."""
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("feed")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
-    return tools, compiled(tools, folder, catalog, digests), folder / "tokens", catalog, digests
-
-
-def compiled(tools, folder, catalog, digests, mapping=None):
-    spec = MixSpec.parse(mapping or tools.THREE_STAGES)
-    name = compile_plan(
-        catalog, spec, tokens_digests=digests, tokenizer_digest=tools.TOKENIZER, out=folder
-    )
-    return folder / name
-
-
-@pytest.fixture(scope="module", name="feed")
-def feed_fixture(world):
-    return TokenFeed(world[1], world[2])
+from gristmill.mixing import FeedLoader, TokenFeed, carry_state
 
 
 def served(feed, *, batch, world, micro=1, state=None, stop=None):
@@ -220,10 +198,10 @@ def test_state_of_another_plan_or_format_or_order_is_refused(feed):
 
 
 def test_carry_state_to_an_amended_plan(world, feed, tmp_path):
-    tools, _, tokens, catalog, digests = world
+    tools, catalog, digests, folder = world
     mapping = json.loads(json.dumps(tools.THREE_STAGES))
     mapping["stages"][2]["weights"] = {"code": 1, "web": 9}
-    new = TokenFeed(compiled(tools, tmp_path, catalog, digests, mapping), tokens)
+    new = TokenFeed(tools.compiled((tools, catalog, digests, tmp_path), mapping), folder / "tokens")
     state = state_at(feed, 148)
     moved = carry_state(state, feed.plan, new.plan)
     loader = FeedLoader(new)

@@ -17,30 +17,13 @@ from gristmill.documents.errors import (
     StopError,
     UsageError,
 )
-from gristmill.mixing import MixSpec, Plan, compile_plan
+from gristmill.mixing import Plan
 from gristmill.mixing.account import account
 from gristmill.mixing.plan import plan_id
 
 
-@pytest.fixture(scope="module", name="world")
-def world_fixture(naive, tmp_path_factory):
-    """(tools, catalogue, digests, folder) of a small corpus; plans go under folder/plans."""
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("mix")
-    catalog, digests = tools.make_corpus(folder / "tokens", tools.mixed_documents())
-    return tools, catalog, digests, folder
-
-
-def compiled(world, mapping=None, catalog=None, out="plans"):
-    tools, table, digests, folder = world
-    name = compile_plan(
-        table if catalog is None else catalog,
-        MixSpec.parse(tools.THREE_STAGES if mapping is None else mapping),
-        tokens_digests=digests,
-        tokenizer_digest=tools.TOKENIZER,
-        out=folder / out,
-    )
-    return Plan.open(folder / out / name, verify=True)
+def compiled(world, *arguments, **named):
+    return Plan.open(world[0].compiled(world, *arguments, **named), verify=True)
 
 
 def changed(world, edit):

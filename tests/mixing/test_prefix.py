@@ -4,24 +4,15 @@ import copy
 
 import pytest
 
-from gristmill.mixing import MixSpec, Plan, compile_plan
+from gristmill.mixing import Plan
 from gristmill.mixing.amend import amend
 from gristmill.mixing.prefix import same_until
 
 
-@pytest.fixture(scope="module", name="world")
-def world_fixture(naive, tmp_path_factory):
-    tools = naive("naive_mixing")
-    folder = tmp_path_factory.mktemp("prefix")
-    return tools, *tools.make_corpus(folder / "tokens", tools.mixed_documents()), folder
-
-
 def compiled(world, edit=lambda mapping: None):
-    tools, catalog, digests, folder = world
-    mapping = copy.deepcopy(tools.THREE_STAGES)
+    mapping = copy.deepcopy(world.tools.THREE_STAGES)
     edit(mapping)
-    options = {"tokens_digests": digests, "tokenizer_digest": tools.TOKENIZER, "out": folder}
-    return Plan.open(folder / compile_plan(catalog, MixSpec.parse(mapping), **options))
+    return Plan.open(world.tools.compiled(world, mapping))
 
 
 def last(**fields):

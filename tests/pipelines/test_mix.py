@@ -42,14 +42,6 @@ def run(tiny):
     return tiny(RECIPE, **rows).out
 
 
-def ask(out, sql):
-    con = connect(out / "ledger.duckdb", read_only=True)
-    try:
-        return con.execute(sql).fetchall()
-    finally:
-        con.close()
-
-
 def test_further_plan_reads_the_same_tokens_and_keeps_what_was_served(run, tmp_path):
     mixture = yaml.safe_load(RECIPE)["mixture"]
     mixture["stages"][1]["weights"] = {"web": [1, 0], "code": 1}
@@ -110,7 +102,7 @@ def test_further_plan_from_a_recipe_or_from_nothing(run, tmp_path):
         further_plan(opened, tmp_path / "bad.yaml")
 
 
-def test_slices_and_cube_have_format_and_bucket_and_come_to_the_plan(run):
+def test_slices_and_cube_have_format_and_bucket_and_come_to_the_plan(run, ask):
     shown = ask(run, "SELECT source, page_format IS NULL, quality_bucket IS NULL FROM slices")
     assert set(shown) == {("web", False, False), ("code", True, True)}
     tokens = ask(run, "SELECT source, sum(tokens) FROM slices GROUP BY 1 ORDER BY 1")
@@ -129,7 +121,7 @@ def test_slices_and_cube_have_format_and_bucket_and_come_to_the_plan(run):
     assert ask(run, "SELECT sum(loss_tokens) FROM cube") == [(targets,)]
 
 
-def test_account_recorded_position_is_in_the_ledger_as_served(run):
+def test_account_recorded_position_is_in_the_ledger_as_served(run, ask):
     opened = open_run(run)
     plan = current_plan(opened)
     assert ask(run, "SELECT count(*) FROM served") == [(0,)]

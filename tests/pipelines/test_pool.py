@@ -228,7 +228,10 @@ def test_pool_driver_ended_leaves_no_orphan(tmp_path, number, status):
         pids = [int(tries(tmp_path, key)[0][0]) for key in keys]
         assert all(alive(pid) for pid in pids)
         driver.send_signal(number)
-        assert driver.wait(timeout=10) == status
+        try:
+            assert driver.wait(timeout=10) == status
+        finally:
+            driver.kill()  # or a driver that goes on is waited for
         assert until(lambda: not any(alive(pid) for pid in pids), 5)
 
 

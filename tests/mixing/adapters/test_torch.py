@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -108,65 +107,19 @@ def test_stateful_data_loader_goes_on_within_a_step(feed, workers, stop):
     assert got == expected
 
 
-CHILD = """
-import json, sys
-from gristmill.mixing import FeedLoader, TokenFeed
-from gristmill.mixing.adapters.torch import FeedDataLoader
-plan, tokens, state, log, workers = sys.argv[1:]
-loader = FeedDataLoader(FeedLoader(TokenFeed(plan, tokens), micro_batch=3), workers=int(workers))
-try:
-    loader.load_state_dict(json.load(open(state)))
-except FileNotFoundError:
-    pass
-with open(log, "a") as out:
-    for batch in loader:
-        for where, ids in zip(batch["provenance"].tolist(), batch["input_ids"].tolist()):
-            if where[0] >= 0:
-                out.write(json.dumps([where[0], ids]) + "\\n")
-        if batch["last"]:
-            out.flush()
-            with open(state + ".new", "w") as file:
-                json.dump(loader.state_dict(), file)
-            import os
-            os.replace(state + ".new", state)
-            print(batch["positions"][1], flush=True)
-"""
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_killed_at_any_step_nothing_lost_or_changed(folder, feed, tmp_path, workers):
-    """SIGKILL after whole steps; a step that was under way is read again, the same."""
-    program = tmp_path / "train.py"
-    program.write_text(textwrap.dedent(CHILD))
-    state, log = tmp_path / "state.json", tmp_path / "log.jsonl"
-    command = [sys.executable, program, feed.plan.folder, folder / "tokens", state, log, workers]
-    for kills in (2, 7, 11):
-        child = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True)
-        for _ in range(kills):
-            child.stdout.readline()
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
-    subprocess.run([str(c) for c in command], check=True, capture_output=True)
-    found = {}
-    for line in log.read_text().splitlines():
-        position, ids = json.loads(line)
-        assert found.setdefault(position, ids) == ids
-    assert found == whole(feed)
-
-
 RANKS = """
 import json, multiprocessing, os, sys
 from gristmill.mixing import FeedLoader, TokenFeed
 from gristmill.mixing.adapters.torch import FeedDataLoader
-plan, tokens, state, logs, world, workers = sys.argv[1:]
-world, workers = int(world), int(workers)
+plan, tokens, state, logs, *numbers = sys.argv[1:]
+world, workers, micro = map(int, numbers)
 context = multiprocessing.get_context("fork")
 together = context.Barrier(world)
 
 def train(rank):
     loader = FeedDataLoader(
-        FeedLoader(TokenFeed(plan, tokens), rank=rank, world=world), workers=workers
+        FeedLoader(TokenFeed(plan, tokens), rank=rank, world=world, micro_batch=micro),
+        workers=workers,
     )
     if os.path.exists(state):
         loader.load_state_dict(json.load(open(state)))
@@ -194,33 +147,37 @@ sys.exit(any(one.exitcode for one in ranks))
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_ranks_of_any_world_killed_at_random_steps_read_one_order(folder, feed, tmp_path, seed):
-    """8 -> 7 -> 24 -> 1 ranks in processes of their own, all killed at once, somewhere."""
-    chance = random.Random(seed)
-    program, state, logs = tmp_path / "train.py", tmp_path / "state.json", tmp_path / "logs"
-    program.write_text(RANKS)
-    logs.mkdir()
+@pytest.fixture(name="start")
+def start_fixture(folder, feed, tmp_path):
+    """`start(world, workers, micro)`: ranks in processes of their own, that go on from a state."""
+    (tmp_path / "train.py").write_text(RANKS)
+    (tmp_path / "logs").mkdir()
+    told = [feed.plan.folder, folder / "tokens", tmp_path / "state.json", tmp_path / "logs"]
 
-    def start(world, workers):
-        told = [program, feed.plan.folder, folder / "tokens", state, logs, world, workers]
+    def start(*numbers):
         return subprocess.Popen(
-            [sys.executable, *map(str, told)],
+            [sys.executable, *map(str, (tmp_path / "train.py", *told, *numbers))],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,  # a group of its own: one signal ends ranks and workers
         )
 
-    for world, workers in ((8, 0), (7, 3), (24, 1), (1, 3)):
-        child = start(world, workers)
-        for _ in range(chance.randint(1, 9)):
-            assert child.stdout.readline()
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
-    last = start(1, 0)
-    last.communicate()
-    assert last.returncode == 0
+    return start
+
+
+def kill(child, steps):
+    """SIGKILL after whole steps; one that was under way is read again, the same."""
+    for _ in range(steps):
+        assert child.stdout.readline()
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+
+
+def finished(child, logs):
+    """{position: input_ids} of what all ranks have read, when the last of them has ended."""
+    child.communicate()
+    assert child.returncode == 0
     found = {}
     for log in sorted(logs.iterdir()):
         for line in log.read_text().splitlines():
@@ -229,7 +186,23 @@ def test_ranks_of_any_world_killed_at_random_steps_read_one_order(folder, feed, 
             except ValueError:  # cut by the kill, and read again
                 continue
             assert found.setdefault(position, ids) == ids
-    assert found == whole(feed)
+    return found
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_killed_at_any_step_nothing_lost_or_changed(start, feed, tmp_path, workers):
+    for steps in (2, 7, 11):
+        kill(start(1, workers, 3), steps)
+    assert finished(start(1, workers, 3), tmp_path / "logs") == whole(feed)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ranks_of_any_world_killed_at_random_steps_read_one_order(start, feed, tmp_path, seed):
+    """8 -> 7 -> 24 -> 1 ranks in processes of their own, all killed at once, somewhere."""
+    chance = random.Random(seed)
+    for world, workers in ((8, 0), (7, 3), (24, 1), (1, 3)):
+        kill(start(world, workers, 1), chance.randint(1, 9))
+    assert finished(start(1, 0, 1), tmp_path / "logs") == whole(feed)
 
 
 def test_grain_reads_the_feed_as_it_stands(feed):
