@@ -3,11 +3,14 @@
 What `_negatives.py` has is prose that looks alike; here the lines themselves stand on many pages of
 a host and are content all the same. Code, articles and texts in scripts without spaces are real;
 recipes, songs, questionnaires and spec sheets are drawn by a seed from lists in this file, because
-no real set of them has lines (texts of `c-register-web` are one line each).
+no real set of them has lines (texts of `c-register-web` are one line each). `_answers.py` has more.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import _answers as answers
 import _templates as inject
 from _texts import DATA, rows_of
 
@@ -71,6 +74,10 @@ VALUES = {
 WITHOUT_SPACES = (
     "bod_Tibt", "khm_Khmr", "lao_Laoo", "mya_Mymr", "shn_Mymr", "tha_Thai", "zho_Hans", "jpn_Jpan"
 )  # fmt: skip
+UNKNOWN = {  # languages of which the table of common words has none
+    "German": "de", "Polish": "pl", "Russian": "ru", "Hindi": "hi", "Finnish": "fi",
+    "Turkish": "tr", "Korean": "ko", "Czech": "cs", "Hungarian": "hu", "Greek": "el",
+}  # fmt: skip
 
 
 def _zipf(draw, values, number):
@@ -92,10 +99,10 @@ def recipes(material, pages=400):
         usual = {x: amounts[sum(map(ord, x)) % len(amounts)] for x in some}
         lines = [f"{draw.choice(amounts) if draw.random() < 0.4 else usual[x]} {x}" for x in some]
         steps = _zipf(draw, STEPS.split("|"), draw.randrange(3, 7))
-        own = [" ".join(material.own_prose(draw, draw.randrange(8, 16))) for _ in steps]
+        own = [" ".join(material.own_prose(draw.randrange(8, 16))) for _ in steps]
         both = [*steps, *own]
         draw.shuffle(both)
-        about = material.own_prose(draw, draw.randrange(20, 70))
+        about = material.own_prose(draw.randrange(20, 70))
         title = f"{draw.choice(some)} and {draw.choice(some)} {draw.choice(material.names)}"
         facts = [f"Serves {draw.randrange(1, 9)}", f"Cooking time: {5 * draw.randrange(2, 20)} min"]
         yield [title.capitalize(), " ".join(about), *facts, "Ingredients", *lines, "Method", *both]
@@ -116,12 +123,10 @@ def songs(material, pages=300):
     draw = material.draw
     for _ in range(pages):
         shared = draw.random() < 0.35
-        refrain = (
-            draw.choice(REFRAINS) if shared else material.own_prose(draw, draw.randrange(8, 16))
-        )
+        refrain = draw.choice(REFRAINS) if shared else material.own_prose(draw.randrange(8, 16))
         lines = [draw.choice(material.names)]
         for _ in range(draw.randrange(3, 6)):
-            words = " ".join(material.own_prose(draw, 28)).split()
+            words = " ".join(material.own_prose(28)).split()
             lines += [" ".join(words[i : i + 7]) for i in range(0, len(words), 7)]
             lines += ["Chorus", *refrain]
         yield [*lines, *(["Amen"] if draw.random() < 0.3 else [])]
@@ -130,12 +135,12 @@ def songs(material, pages=300):
 def questionnaires(material, pages=150):
     """Questions, of which half stand on other forms too, each over the scale of the form."""
     draw = material.draw
-    bank = [" ".join(material.own_prose(draw, 11)) for _ in range(60)]
+    bank = [" ".join(material.own_prose(11)) for _ in range(60)]
     for i in range(pages):
         lines = [f"Form {i}: {draw.choice(material.names)}"]
         scale = draw.choice(SCALES)
         for _ in range(draw.randrange(6, 14)):
-            own = " ".join(material.own_prose(draw, 11))
+            own = " ".join(material.own_prose(11))
             lines += [draw.choice(bank) if draw.random() < 0.5 else own, *scale]
         yield lines
 
@@ -146,7 +151,7 @@ def specs(material, pages=300, *, inline=True):
     for i in range(pages):
         lines = [
             f"{draw.choice(material.names)} {i}",
-            " ".join(material.own_prose(draw, draw.randrange(15, 70))),
+            " ".join(material.own_prose(draw.randrange(15, 70))),
         ]
         for label, values in VALUES.items():
             if draw.random() < 0.8:
@@ -161,7 +166,7 @@ def listings(material, pages=200):
     for i in range(pages):
         lines = [f"Sale {i} of the house in {draw.choice(material.names)}"]
         for _ in range(draw.randrange(7, 12)):
-            said = " ".join(material.own_prose(draw, draw.randrange(12, 19)))
+            said = " ".join(material.own_prose(draw.randrange(12, 19)))
             lines.append(
                 f"Lot number {draw.randrange(9999)} of the sale on view: {said} Ask for it at the "
                 f"desk of the house before {draw.randrange(1, 29)} May of the year"
@@ -173,7 +178,7 @@ def articles(material, pages=60):
     """Short articles and verse, each on a host of its own, over one footer with slots."""
     draw = material.draw
     for i in range(pages):
-        words = " ".join(material.own_prose(draw, draw.randrange(40, 150))).split()
+        words = " ".join(material.own_prose(draw.randrange(40, 150))).split()
         width = draw.choice((4, 12, 200))
         lines = [" ".join(words[k : k + width]) for k in range(0, len(words), width)]
         lines.append(
@@ -198,6 +203,26 @@ def without_spaces(material, language):
                 yield [head, *row["text"].split("\n")]
 
 
+def framed(material, language, pages=40):
+    """Lines of an English form around 12 to 18 words of running text in another language."""
+    draw = material.draw
+    rows = rows_of(DATA / "f-multilingual-lingua" / "sentences.jsonl.gz")
+    said = [r["text"] for r in rows if r["lang"] == UNKNOWN[language]]
+    draw.shuffle(said)
+    words = " ".join(said).split()
+    for i in range(pages):
+        lines = [f"Sale {i} of the house in {draw.choice(material.names)}"]
+        for _ in range(7):
+            size = draw.randrange(12, 19)
+            told, words = " ".join(words[:size]), words[size:]
+            lines.append(
+                f"Lot number {draw.randrange(9999)} of the sale on view: {told} Ask for it at the "
+                f"desk of the house before {draw.randrange(1, 29)} May of the year"
+            )
+        if words:  # no sentence twice
+            yield lines
+
+
 def kinds(seed):
     """Kind -> pages, each a list of its lines."""
     material = inject.Material(DATA, seed)
@@ -211,8 +236,12 @@ def kinds(seed):
         "listings": listings(material),
         "articles over a footer": articles(material),
     }
+    for kind, made in answers.KINDS.items():
+        found[kind] = made(material)
     for language in WITHOUT_SPACES:
         found[language] = without_spaces(material, language)
+    for language in UNKNOWN:
+        found[f"{language} in English"] = framed(material, language)
     return {kind: list(pages) for kind, pages in found.items()}
 
 
@@ -238,8 +267,8 @@ def letters(text):
     return sum(map(len, text.split()))
 
 
-def content(seeds=(1, 2, 3)):
-    """Content that recurs: pages dropped and characters of content lost, by kind and seed."""
+def content(seeds=(1, 2, 3), shares=("0.25", "0.05")):
+    """Content that recurs: pages dropped and characters of it lost, by kind, seed, `line_share`."""
     print(f"{'kind':24} {'pages':>6}" + "".join(f"   seed {x}: dropped   lost" for x in seeds))
     rows = {}
     for seed in seeds:
@@ -248,14 +277,20 @@ def content(seeds=(1, 2, 3)):
             rows.setdefault(kind, [pages]).append(f"{gone:18} {1 - left / all_:7.3%}")
     for kind, (pages, *told) in rows.items():
         print(f"{kind:24} {pages:6}{''.join(told)}")
+    for share in shares:
+        stage = replace(inject.STAGE, line_share=share)
+        told = {kind: lost(kind, found, stage) for kind, found in kinds(seeds[0]).items()}
+        each = {kind: 1 - left / all_ for kind, (_, _, all_, left) in told.items()}
+        print(f"line_share {share}, seed {seeds[0]}: "
+              + ", ".join(f"{k} {v:.1%}" for k, v in each.items() if v >= 0.001))  # fmt: skip
 
 
-def lost(kind, found):
+def lost(kind, found, stage=inject.STAGE):
     """Pages, pages dropped, characters of content and characters of it that are left."""
     pages = pages_of(kind, found)
-    table = inject.run_stage(inject.STAGE, pages)
+    table = inject.run_stage(stage, pages)
     _, gone = inject.marked(table, len(pages))
-    texts = inject.cut(inject.STAGE, pages, table)
+    texts = inject.cut(stage, pages, table)
     left = [
         0 if g else letters(text.removeprefix(HEAD).removesuffix(FOOT))
         for text, g in zip(texts, gone, strict=True)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import _negatives as hard
 import _templates as inject
@@ -23,7 +24,9 @@ from gristmill.filters.templates import Templates
 def siblings():
     """WCXB: each page's whole text, among 30 siblings: the same chrome around other articles.
 
-    Chrome is every line of the page's text of which at most a fifth stands in its gold text.
+    Chrome is every line of the page's text of which at most a fifth stands in its gold text; a line
+    of up to 3 words (an item of a menu, a word that the article has too) is chrome unless it stands
+    within two lines of a longer one that is none.
     """
     from resiliparse.extract.html2text import extract_plain_text
 
@@ -36,7 +39,7 @@ def siblings():
         gold = _norm(row["gold_text"])
         lines = _lines(text)
         grams = _grams(gold)
-        inside = [_inside(_norm(line), gold, grams) for line in lines]
+        inside = _of_gold(lines, gold, grams)
         body = [k for k, v in enumerate(inside) if v]
         if not body:
             continue
@@ -46,10 +49,15 @@ def siblings():
         chrome_of[len(pages)] = {line for line, v in zip(lines, inside, strict=True) if not v}
         firsts.append((len(pages), row))
         for k in range(31):
-            other = _lines(articles[(31 * number + k) % len(articles)]["text"])
+            at = (31 * number + k) % len(articles)
+            # The page itself must not be the one that keeps its chrome: one sibling says more.
+            most = len(text.split()) if k == 1 else 0
+            other = _lines(articles[at]["text"])
+            while sum(len(x.split()) for x in other) < most:
+                at = (at + 1) % len(articles)
+                other += _lines(articles[at]["text"])
             whole = text if k == 0 else "\n".join([*head, *other, *tail])
             pages.append(inject.Page(whole, f"https://{host}/{k}", host))
-    # The page itself must not be the one that keeps the first occurrence.
     table = inject.run_stage(STAGE, pages)
     texts = inject.cut(STAGE, pages, table)
     _, gone = marked(table, len(pages))
@@ -87,6 +95,13 @@ def _grams(text):
     return {tuple(words[i : i + 4]) for i in range(len(words) - 3)}
 
 
+def _of_gold(lines, gold, grams):
+    """Of each line whether it is of the gold text."""
+    inside = [_inside(_norm(line), gold, grams) for line in lines]
+    long = [v and len(_norm(x).split()) > 3 for x, v in zip(lines, inside, strict=True)]
+    return [v and any(long[max(0, i - 2) : i + 3]) for i, v in enumerate(inside)]
+
+
 def _inside(line, gold, grams):
     """Whether a line is of the gold text: it stands there, or a fifth of its 4-grams do."""
     mine = _grams(line)
@@ -97,44 +112,43 @@ def _overlap(gold, text):
     return sum((Counter(gold) & Counter(text.split())).values())
 
 
-def marks():
+def marks(shares=(STAGE.line_share, "0.5", "0.05")):
     """Real pages marked by hand: one municipality's, line by line (marks/helsingborg.jsonl)."""
     path = ROOT / "benchmarks" / "marks" / "helsingborg.jsonl"
     pages, sites = _helsingborg()
-    table = inject.run_stage(STAGE, pages)
-    texts = inject.cut(STAGE, pages, table)
-    found, gone = marked(table, len(pages))
-    words = [len(inject.WORD.findall(p.text)) for p in pages]
-    left = [0 if gone[i] else len(inject.WORD.findall(t)) for i, t in enumerate(texts)]
-    print(f"{len(pages)} pages of {sites} sites: {found.sum()} template pages, {gone.sum()} "
-          f"removed; {sum(words):,} words, {sum(left):,} left")  # fmt: skip
-    if not path.exists():
-        print("no marks yet")
-        return
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     by_line = defaultdict(set)
     for i, page in enumerate(pages):
         for line in _lines(page.text):
             by_line[_digest(line)].add(i)
-    sums = defaultdict(int)
-    lost = Counter()
-    for row in rows:  # the page that has most of its lines: extraction may have changed since
-        votes = Counter(i for digest in row["lines"] for i in by_line[digest])
-        page = min(votes, key=lambda i: (-votes[i], i))
-        kept = set() if gone[page] else {_digest(line) for line in _lines(texts[page])}
-        for line in _lines(pages[page].text):
-            side = row["lines"].get(_digest(line))
-            if side:
-                size = len(inject.WORD.findall(line))
-                sums[side, "all"] += size
-                sums[side, "left"] += size * (_digest(line) in kept)
-                if side == "a" and _digest(line) not in kept:
-                    lost[("page" if gone[page] else "line", pages[page].host)] += size
-    print(f"article words lost, by what took them: {dict(lost)}")
-    b, a = sums["b", "all"], sums["a", "all"]
-    removed, kept = 1 - sums["b", "left"] / b, sums["a", "left"] / a
-    print(f"{len(rows)} marked pages: of {b:,} words of boilerplate {removed:.1%} removed; "
-          f"of {a:,} article words {kept:.2%} kept")  # fmt: skip
+    words = sum(len(inject.WORD.findall(p.text)) for p in pages)
+    for share in shares:
+        stage = replace(STAGE, line_share=share)
+        table = inject.run_stage(stage, pages)
+        texts = inject.cut(stage, pages, table)
+        found, gone = marked(table, len(pages))
+        left = sum(len(inject.WORD.findall(t)) for t, g in zip(texts, gone, strict=True) if not g)
+        print(f"line_share {share}: {len(pages)} pages of {sites} sites: {found.sum()} template "
+              f"pages, {gone.sum()} removed; {words:,} words, {left:,} left")  # fmt: skip
+        sums = defaultdict(int)
+        lost = Counter()
+        for row in rows:  # the page that has most of its lines: extraction may have changed since
+            votes = Counter(i for digest in row["lines"] for i in by_line[digest])
+            page = min(votes, key=lambda i: (-votes[i], i))
+            kept = set() if gone[page] else {_digest(line) for line in _lines(texts[page])}
+            for line in _lines(pages[page].text):
+                side = row["lines"].get(_digest(line))
+                if side:
+                    size = len(inject.WORD.findall(line))
+                    sums[side, "all"] += size
+                    sums[side, "left"] += size * (_digest(line) in kept)
+                    if side == "a" and _digest(line) not in kept:
+                        lost[("page" if gone[page] else "line", pages[page].host)] += size
+        print(f"article words lost, by what took them: {dict(lost)}")
+        b, a = sums["b", "all"], sums["a", "all"]
+        removed, kept = 1 - sums["b", "left"] / b, sums["a", "left"] / a
+        print(f"{len(rows)} marked pages: of {b:,} words of boilerplate {removed:.1%} removed; "
+              f"of {a:,} article words {kept:.2%} kept")  # fmt: skip
 
 
 def _digest(line):
@@ -157,7 +171,7 @@ def _helsingborg():
 
 def negatives():
     """Pages that look alike and are no template pages: false removals per 1,000, lines cut."""
-    print("kind                     pages  removed  per 1,000  words cut")
+    print("kind                     pages  removed  per 1,000  lines cut  words cut")
     total = removed = 0
     for kind, found in hard.negatives(DATA).items():
         pages = hard.pages_of(kind, found)
@@ -169,8 +183,11 @@ def negatives():
             len(inject.WORD.findall(_body(t))) for t, g in zip(texts, gone, strict=True) if not g
         ]
         whole = sum(len(inject.WORD.findall(t)) for t, g in zip(found, gone, strict=True) if not g)
+        cut = Counter()
+        for had, text, g in zip(found, texts, gone, strict=True):
+            cut += Counter() if g else Counter(_lines(had)) - Counter(_lines(text))
         print(f"{kind:22} {len(pages):7,} {gone.sum():8} {1000 * gone.mean():10.1f} "
-              f"{(whole - sum(left)) / words:10.3%}")  # fmt: skip
+              f"{cut.total():10,} {(whole - sum(left)) / words:10.3%}")  # fmt: skip
         total, removed = total + len(pages), removed + gone.sum()
         for i in np.flatnonzero(gone)[:3] if os.environ.get("SHOW") else ():
             print("   ", repr(pages[i].text[:300]))

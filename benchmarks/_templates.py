@@ -85,7 +85,7 @@ class Material:
             return draw.choice(self.names)
         return draw.choice(self.rare)
 
-    def own_prose(self, draw, words):
+    def own_prose(self, words):
         """About `words` words of sentences of an article that no other page has."""
         out, count = [], 0
         while count < words:
@@ -150,7 +150,7 @@ def family(material, number, *, pages, share, single, hosts, prose=(0, 200), dra
             parts += [base[read:start], fill]
             read = end
         text = "".join([*parts, base[read:]])
-        own = material.own_prose(draw, draw.randrange(prose[0], prose[1] + 1)) if prose[1] else []
+        own = material.own_prose(draw.randrange(prose[0], prose[1] + 1)) if prose[1] else []
         lines = text.split("\n")
         blocks = []
         while own:

@@ -3,9 +3,9 @@
     python benchmarks/templates.py [PART ...]
 
 PART is one of injected, crawls, siblings, marks, sets, labels, negatives, content, rules, speed,
-memory (the last only when named: a million pages). Real data from $GRISTMILL_DATA. `_templates.py`
-says what a family is and what counts as a template page; `_pages.py` holds the parts on real pages,
-`_content.py` hosts whose content recurs.
+added (a run to which a crawl is added: `_added.py`), memory (the last only when named: a million
+pages). Real data from $GRISTMILL_DATA. `_templates.py` says what a family is and what counts as a
+template page; `_pages.py` holds the parts on real pages, `_content.py` hosts whose content recurs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
 import _templates as inject
+from _added import added
 from _content import content
 from _pages import labels, marks, negatives, sets, siblings
 from _templates import STAGE, marked
@@ -30,7 +31,7 @@ from _texts import DATA, best, rows_of
 from gristmill.dedup import NearDuplicates
 from gristmill.filters.templates import LineRules
 
-FROZEN, REPORTED = 1, (2, 3, 4)  # seeds of the generator
+FROZEN, REPORTED = 1, (2, 3, 4, 5)  # seeds of the generator
 GRID = [
     (single, share, size, hosts)
     for single in (True, False)
@@ -267,7 +268,7 @@ def _rss():
 
 
 REAL = (siblings, marks, sets, labels, negatives, content, rules)
-PARTS = {f.__name__: f for f in (injected, crawls, *REAL, speed, memory)}
+PARTS = {f.__name__: f for f in (injected, crawls, *REAL, speed, added, memory)}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or [p for p in PARTS if p != "memory"]:

@@ -1,8 +1,9 @@
-"""Plain-Python twins of filters/templates/_kernels.py and _kernels_laid.py."""
+"""Plain-Python twins of the kernels of filters/templates."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import groupby
 from typing import NamedTuple
 
@@ -28,9 +29,14 @@ def digits(values) -> int:
     return h
 
 
+SIGNS = b"#$%&*+-/<=>@^|~"
+
+
 class Word(NamedTuple):
     hash: int
     masked: bool
+    digit: bool
+    rare: bool
     start: int
     end: int
     line: int
@@ -89,7 +95,8 @@ def scan(text: bytes, common) -> list[Word]:
         if kind not in {"word", "single", "letter"}:
             continue
         raw = text[start:end]
-        h = digits(raw.lower() if kind == "word" else raw)
+        low = raw.lower() if kind == "word" else raw
+        h = digits(int.from_bytes(low[k : k + 8], "little") for k in range(0, len(low), 8))
         h = fmix((h ^ h >> 32) * SPREAD & M64)
         mask = ""
         if kind == "word":
@@ -105,9 +112,9 @@ def scan(text: bytes, common) -> list[Word]:
                 mask = "" if seen else "rare"
         found.append((h, mask, start, end, line))
         initial = False
-    if 2 * known < letters:
+    if 3 * known < 2 * letters:
         found = [(h, "" if m == "rare" else m, *rest) for h, m, *rest in found]
-    return [Word(h, bool(m), *rest) for h, m, *rest in found]
+    return [Word(h, bool(m), m == "digit", m == "rare", *rest) for h, m, *rest in found]
 
 
 def collapse(words: list[Word]) -> list[tuple[int, int, int]]:
@@ -150,8 +157,17 @@ def lines_of(words):
     return [list(group) for _, group in groupby(words, key=lambda w: w.line)]
 
 
-def exact(line) -> int:
-    return fmix(digits(w.hash for w in line))
+def exact(line, text: bytes) -> int:
+    """Digest of a line: its words, and its signs."""
+    start = text.rfind(b"\n", 0, line[0].start) + 1
+    rest = text[start:].split(b"\n", 1)[0]
+    between = bytes(rest[k] for k in range(len(rest)) if not within(line, start + k))
+    signs = digits(c for c in between if c in SIGNS)
+    return fmix(digits(w.hash for w in line) + signs * SPREAD & M64)
+
+
+def within(line, at: int) -> bool:
+    return any(w.start <= at < w.end for w in line)
 
 
 def survey(text: bytes, common, notices, n, k):
@@ -162,8 +178,10 @@ def survey(text: bytes, common, notices, n, k):
         items = [h for h, _, _ in collapse(line)]
         literals = sum(not w.masked for w in line)
         told = sum(int(notices[w.hash >> 47] >> (w.hash >> 44 & 7) & 1) for w in line)
-        lines.append((exact(line), fmix(digits(items)), len(line), literals, told))
-    tags = [0, *((line[1] if line[3] >= 3 else line[0]) >> 48 | 1 for line in lines), 0]
+        lines.append((exact(line, text), fmix(digits(items)), len(line), literals, told))
+    bare = [fmix(digits(w.hash for w in line)) for line in lines_of(words)]
+    pairs = zip(lines, bare, strict=True)
+    tags = [0, *((line[1] if line[3] >= 3 else own) >> 48 | 1 for line, own in pairs), 0]
     lines = [(*line, tags[i], tags[i + 2]) for i, line in enumerate(lines)]
     anchors = sorted({h for h, _, _ in item_grams(words, n, 2)})[:k]
     whole = fmix(digits(digits(w.hash for w in line) for line in lines_of(words)))
@@ -175,9 +193,9 @@ def grams(text: bytes, common, n) -> list[int]:
     return [g[0] for g in item_grams(words, n, 3)] + [g[0] for g in word_grams(words, n)]
 
 
-def weigh(text: bytes, common, n, shared, usual, sizes):
+def weigh(text: bytes, common, n, shared, usual, heard, sizes):
     """Words: all, the template's, own in prose, literals, in lines with a slot; hash of fills."""
-    gap, prose, sentence, told, bridge = sizes
+    gap, prose, sentence, told, bridge, plain_of, verse, card, most, least = sizes
     words = scan(text, common)
     state = [0] * len(words)
     for h, first, after in item_grams(words, n, 3):
@@ -188,6 +206,7 @@ def weigh(text: bytes, common, n, shared, usual, sizes):
         if h in shared:
             state[first:after] = [1] * n
     own = slotted = 0
+    rows, values = [], []
     for _, group in groupby(range(len(words)), key=lambda i: words[i].line):
         mine = list(group)
         if 2 * sum(state[i] != 0 for i in mine) < len(mine):
@@ -200,13 +219,22 @@ def weigh(text: bytes, common, n, shared, usual, sizes):
                 for i in run:
                     state[i] = 2
         for fills in sentences([i for i in mine if state[i] == 2], bridge):
-            plain = [i for i in fills if not words[i].masked and words[i].hash not in usual]
-            if len(fills) >= sentence and len(plain) >= max(told, len(fills) / 4):
-                for i in fills:
-                    state[i] = 0
+            plain = sum(not words[i].masked and words[i].hash not in usual for i in fills)
+            plain += sum(words[i].rare and words[i].hash in heard for i in fills)
+            if len(fills) >= sentence and plain >= max(told, len(fills) / plain_of):
+                state = [0 if i in fills else s for i, s in enumerate(state)]
         left = sum(state[i] == 0 for i in mine)
         own += left if left >= prose else 0
         slotted += len(mine) - left if any(state[i] == 2 for i in mine) else 0
+        rows.append((left == len(mine), mine))
+        value = sum(state[i] != 1 and not words[i].digit for i in mine)
+        values += [value] * (value >= least and sum(state[i] == 1 for i in mine) <= most)
+    for whole, run in groupby(rows, key=lambda x: x[0]):
+        short = [mine for _, mine in run]
+        if whole and len(short) >= verse:
+            spoken = [i for mine in short if len(mine) < prose for i in mine]
+            own += sum(not words[i].digit for i in spoken)
+    own = max(own, sum(values) if len(values) >= card else 0)
     fill = digits(w.hash for w, s in zip(words, state, strict=True) if s == 2)
     of_template = sum(s != 0 for s in state)
     return len(words), of_template, own, state.count(1), slotted, fmix(fill)
@@ -232,37 +260,133 @@ def indented(raw: bytes):
     return line[:1] == b"\t" or len(line) - len(line.lstrip(SPACE)) >= 4
 
 
-def linked(a, b):
-    """Whether of two lines (digest, state, how) the first leads to the second and it to the first.
+STARTS = re.findall(
+    r"\S+",
+    "#include #define #import #pragma import from using package public private static const def "
+    "class function func return export struct >>> $ git cd pip npm sudo apt docker make curl conda",
+)
+SIGN_OF_CODE = re.compile(
+    rb"(?:[A-Za-z0-9_]\((?:[\"&')*\[{]|(?:(?!s\)|es\)|e\)|n\)|en\)|er\)|in\)|innen\)"
+    rb"|[cCrR]\)|tm\)|TM\))"
+    rb"(?![0-9.,]*(?:[)\t\v\f\r ]|\Z))[^)\t\v\f\r ]*(?:\)|(?<=,)[\t\v\f\r ]))))"  # a call
+    rb"|__[A-Za-z0-9]"
+    rb"|(?<=[^\t\v\f\r ])->[a-z0-9_]|<-(?: |\Z)|\":"
+    rb"|(?: |\A)--[a-z]"
+    rb"|[A-Za-z0-9_]::[A-Za-z0-9_]|:=|&&"
+    rb"|(?<=.)[!+]=|(?<=. )=(?= .)|(?<=[^=])==(?!=| ?\Z)",
+    re.DOTALL,
+)
 
-    A fill-in line has no `how`: what stands beside it leads to it or not.
+
+def reads_as_code(bare: bytes) -> bool:
+    """Whether a line without white space around it is code by its looks."""
+    if not bare:
+        return False
+    ends = bare.endswith((b";", b"{", b"}")) or (bare[:1] == b"`" and bare[-1:] == b"`")
+    opens = re.match(rb"//|/\*|</|<[A-Za-z]", bare) is not None
+    clause = rb"(SELECT|FROM|WHERE|INSERT|UPDATE|DELETE|CREATE|JOIN|VALUES) (?!.[A-Z])."
+    opens = opens or re.match(clause, bare, re.DOTALL) is not None
+    option = re.match(rb"[a-z].* -[A-Za-z0-9]( |\Z)", bare, re.DOTALL) is not None
+    starts = bare.startswith(tuple(f"{x} ".encode() for x in STARTS))
+    return ends or opens or option or starts or SIGN_OF_CODE.search(bare) is not None
+
+
+def in_list(bare: bytes) -> bool:
+    return re.match(rb"([-*+]|\xe2\x80\xa2|[0-9]{1,3}[.)]) ", bare) is not None
+
+
+def beside(lines):
+    """Digest of a candidate -> its neighbours on the page, before and after, as sets."""
+    found = {}
+    for i, line in enumerate(lines):
+        sides = found.setdefault(line[0], (set(), set()))
+        for side, j in zip(sides, (i - 1, i + 1), strict=True):
+            inside = 0 <= j < len(lines)
+            side.add((lines[j][0] if lines[j][4] else "own") if inside else "end")
+    return found
+
+
+def linked(a, b, sides):
+    """Whether of two lines (digest, state, how) the first leads to the second and back."""
+    if not {a[1], b[1]} <= {"gone", "first"}:
+        return False
+    same = len(sides[a[0]][1]) == len(sides[b[0]][0]) == 1
+    return same and "after" in a[2] and "before" in b[2]
+
+
+def stands(lines, sizes):
+    """Which of the lines that may go do, asked again of what is left while some do."""
+    left = list(range(len(lines)))
+    while True:
+        goes = stand_once([lines[i] for i in left], sizes)
+        if not any(goes):
+            return [i not in left for i in range(len(lines))]
+        left = [i for i, gone in zip(left, goes, strict=True) if not gone]
+
+
+def stand_once(lines, sizes):
+    """Which of the lines that may go do.
+
+    `lines`: those with words, as (digest, state, how, words, may go or be kept).
     """
-    states = {"gone", "first", "fill"}
-    to = a[1] == "fill" or "after" in a[2]
-    back = b[1] == "fill" or "before" in b[2]
-    return a[1] in states and b[1] in states and to and back
-
-
-def stands(lines, block_lines, block_words):
-    """Which of the lines that may go do: lines with words, as (digest, state, how, words)."""
+    _, _, block_lines, block_words, longest, scale, again, head, foot, ends, *_ = sizes
+    sides, size = beside(lines), len(lines)
+    times = Counter(line[0] for line in lines if line[4])
+    quarter = max(size // 4, 1)
+    fills = [line[1] == "fill" for line in lines]
+    top = next((i for i, x in enumerate(fills) if not x), size)
+    bottom = max(next((size - i for i, x in enumerate(fills[::-1]) if not x), 0), top)
     blocks = []
     for i, line in enumerate(lines):
-        if i and linked(lines[i - 1], line):
+        if i and linked(lines[i - 1], line, sides):
             blocks[-1].append(i)
         else:
             blocks.append([i])
     goes = set()
     for block in blocks:
-        first, last = lines[block[0]], lines[block[-1]]
-        edge = block[0] == 0 and (first[1] == "fill" or "before" in first[2])
-        edge |= block[-1] == len(lines) - 1 and (last[1] == "fill" or "after" in last[2])
-        own = [lines[i] for i in block if lines[i][1] in {"gone", "first"}]
-        once = any(sum(x[0] == y[0] and x[1] == y[1] for y in lines) == 1 for x in own)
-        large = len(own) >= block_lines or sum(x[3] for x in own) >= block_words
+        first, last = block[0], block[-1]
+        several = len(block) > 1
+        edge = first == top and "before" in lines[first][2] and (top == 0 or several)
+        edge |= last + 1 == bottom and "after" in lines[last][2] and (bottom == size or several)
+        own = [lines[i] for i in block if lines[i][4]]
         often = all("often" in x[2] for x in own)
-        if (often or (once and large)) and (len(own) > 1 or edge):
-            goes |= set(block)
-    return [i in goes or "notice" in line[2] for i, line in enumerate(lines)]
+        nearly = all("nearly" in x[2] for x in own)
+        once = sum(times[x[0]] == 1 for x in own)
+        long = sum(x[3] >= block_words for x in own)
+        if edge:
+            large = len(own) >= block_lines or sum(x[3] for x in own) >= block_words
+            large = large and (often or 2 * long < len(own))
+            twice = sum(times[x[0]] <= ends for x in own)
+            some = (nearly and 2 * twice >= len(own)) or (once and large)
+        else:
+            apart = 4 * once >= len(own) or len(own) > scale
+            some = often and len(own) >= block_lines and apart and 2 * long < len(own)
+        for i in block:
+            _, state, how, words, _ = lines[i]
+            notice = "notice" in how and (i < min(head, quarter) or i >= size - min(foot, quarter))
+            if state == "gone" and (notice or (some and (words <= longest or "often" in how))):
+                goes.add(i)
+    usual = [line[4] and "often" in line[2] for line in lines]
+    for told, group in groupby(range(size), key=lambda i: usual[i]):
+        row = list(group)
+        rarely = sum(times[lines[i][0]] <= again for i in row)
+        leads = sum("after" in lines[i][2] for i in row)
+        long = sum(lines[i][3] >= block_words for i in row)
+        if told and len(row) > scale and 4 * min(rarely, leads) >= 3 * len(row) > 6 * long:
+            while row and times[lines[row[0]][0]] > again:
+                row.pop(0)
+            while row and times[lines[row[-1]][0]] > again:
+                row.pop()
+            if len(row) > scale:
+                goes |= {i for i in row if lines[i][1] == "gone"}
+    left = [usual[i] and lines[i][1] == "gone" and i not in goes for i in range(size)]
+    for told, group in groupby(range(size), key=lambda i: left[i]):
+        row = list(group)
+        around = [row[0] - 1, row[-1] + 1]
+        there = [i for i in around if 0 <= i < size]
+        if told and there and all(i in goes for i in there):
+            goes |= set(row)
+    return [i in goes for i in range(size)]
 
 
 def strip(text: bytes, common, gone, pages, marked, sizes):
@@ -271,46 +395,57 @@ def strip(text: bytes, common, gone, pages, marked, sizes):
     `pages`: digest of a line to pages that have it; `gone`: digest of a line to a set of "first",
     "notice", "often", "before", "after".
     """
-    heading, paragraph, block_lines, block_words = sizes
+    heading, paragraph, *_, items, program = sizes
     by_line = {line[0].line: line for line in lines_of(scan(text, common))}
     lines, at, code = [], 0, False
     raws = re.findall(rb"[^\n]*\n|[^\n]+$", text)
-    full = [
-        raw
-        for n, raw in enumerate(raws)
-        if raw.strip(SPACE + b"\n")
-        and (n not in by_line or exact(by_line[n]) not in gone or exact(by_line[n]) in marked)
-    ]
+    digests = {n: exact(line, text) for n, line in by_line.items()}
+    may_go = {n for n, line in digests.items() if line in gone and line not in marked}
+    full = [raw for n, raw in enumerate(raws) if raw.strip(SPACE + b"\n") and n not in may_go]
     block = indents = 4 * sum(map(indented, full)) < 3 * len(full)
     for number, raw in enumerate(raws):
         words = by_line.get(number, [])
         bare = raw.rstrip(b"\n").lstrip(SPACE)
         form = "plain"
-        if bare.startswith(b"```") and len(bare) >= 3:
+        deep = block and bare and indented(raw) and bare[:1] not in b"*+-"
+        if re.match(rb"```+[^`]*\Z|~~~", raw.strip(SPACE + b"\n")):
             code, form = not code, "code"
-        elif code or (block and bare and indented(raw) and bare[:1] not in b"*+-"):
+        elif code or deep or reads_as_code(raw.strip(SPACE + b"\n")):
             form = "code"
         elif bare.startswith(b"#"):
             form = "heading"
         elif bare.startswith(b"|"):
             form = "table"
+        elif in_list(bare):
+            form = "list"
         block = indents and (form == "code" or not bare)
         state = "blank" if not bare else "kept"
-        if words and exact(words) in marked:
+        mine = digests.get(number, 0)
+        if words and mine in marked:
             state = "fill"
-        elif words and exact(words) in gone:
-            state = "first" if "first" in gone[exact(words)] else "gone"
-        lines.append([at, at + len(raw), len(words), state, form, exact(words)])
+        elif words and mine in gone:
+            state = "first" if "first" in gone[mine] else "gone"
+        lines.append([at, at + len(raw), len(words), state, form, mine])
         at += len(raw)
     told = [x for number, x in enumerate(lines) if number in by_line]
-    about = [(x[5], x[3], gone.get(x[5], set()), x[2]) for x in told]
-    for x, goes in zip(told, stands(about, block_lines, block_words), strict=True):
-        if x[3] == "first" or (x[3] == "gone" and (not goes or x[4] == "code")):
+    may = {"gone", "first"}
+    about = [(x[5], x[3], gone.get(x[5], set()), x[2], x[3] in may) for x in told]
+    for x, goes in zip(told, stands(about, sizes), strict=True):
+        if x[3] == "first" or (x[3] == "gone" and not goes):
             x[3] = "kept"
-    blocks = [(k, list(g)) for k, g in groupby(lines, key=lambda x: x[4] == "table")]
-    for table, group in blocks:
-        if table and any(x[3] != "gone" and x[2] > 0 for x in group):
-            for x in group:
+    # Between lines of code with nothing between them that stays, all of a program does.
+    for _, group in groupby(lines, key=lambda x: x[3] in ("gone", "blank") or x[4] == "code"):
+        run = list(group)
+        codes = [i for i, x in enumerate(run) if x[4] == "code"]
+        inner = [x for x in run[codes[0] : codes[-1] + 1] if x[3] != "blank"] if codes else []
+        whole = program * len(codes) >= len(inner)
+        for x in inner:
+            x[3] = "kept" if x[3] == "gone" and (whole or x[4] == "code") else x[3]
+    for form, group in groupby(lines, key=lambda x: x[4]):
+        mine = [x for x in group if x[2] > 0]
+        stay = sum(x[3] != "gone" for x in mine)
+        if (form == "table" and stay) or (form == "list" and items * stay >= max(len(mine), 1)):
+            for x in mine:
                 x[3] = "kept" if x[3] == "gone" else x[3]
     under = follows = False
     for x in reversed(lines):
@@ -324,7 +459,7 @@ def strip(text: bytes, common, gone, pages, marked, sizes):
             x[3] = "kept"
             follows, under = False, True
         else:
-            follows = x[3] != "gone" and x[2] >= paragraph
+            follows = x[3] != "gone" and (x[2] >= paragraph or x[4] == "list")
             under = under or x[3] != "gone"
     fills = [x for x in lines if x[3] == "fill"]
     told = (len(fills), sum(x[2] for x in fills), *(fills[0][:2] if fills else (0, 0)))
@@ -339,16 +474,3 @@ def strip(text: bytes, common, gone, pages, marked, sizes):
             cuts.append((mine[0][0], mine[-1][1] - mine[0][0], few))
             mine = []
     return cuts, told
-
-
-def address(url: bytes) -> int:
-    """Hash of a URL without what does not tell pages apart; 0 for none."""
-    if not url:
-        return 0
-    at = url[:12].find(b"://")
-    url = url[at + 3 :] if at >= 0 else url
-    if re.match(rb"(?i)www\..", url):
-        url = url[4:]
-    url = re.sub(rb"(?s)#(?!!).*", b"", url).rstrip(b"/")
-    host, slash, path = url.partition(b"/")
-    return max(fmix(digits(c + 1 for c in host.lower() + slash + path)), 1)

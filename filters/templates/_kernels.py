@@ -8,9 +8,9 @@ is no word: five of them are a syllable, which all texts share. Tibetan parts sy
 
 Masks. A word is masked when it holds a digit, when it begins with a capital and does not begin a
 sentence, or when it is rare: not in the table of common words (a bit for each of 2**20 hashes). The
-last rule speaks only where the table knows at least half of a text's words, so that a language that
-it does not know is not masked away. A run of masked words counts as one, so a slot is one place
-whatever fills it.
+last rule speaks only where the table knows two thirds of a text's words at least, so that a
+language that it does not know, or by its neighbours alone, is not masked away. A run of masked
+words counts as one, so a slot is one place whatever fills it.
 
 Integers only; the same on every CPU. Plain-Python twins: tests/naive_templates.py.
 """
@@ -20,23 +20,35 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-U = np.uint64
-BASE = U(0xA24BAED4963EE407)  # odd; bytes of a word, and words of a line, are digits in it
+from .._kernels_common import (
+    ALL,
+    BASE,
+    LITERAL,
+    MASK,
+    NOTHING,
+    U,
+    _ascii_word,
+    _fmix,
+    _load8,
+)
+
+COMMON = "e6b79311"  # version of _kernels_common
 SPREAD = U(0xD6E8FEB86659FD93)
-MASK = U(0x6D61736B656420B5)  # what stands for a run of masked words
-NOTHING = U(0)
 TOLD = 3  # literals by which a line is known whatever its masked words are
 
-LITERAL, DIGIT, NAME, RARE = 0, 1, 2, 3  # why a word is masked; LITERAL: it is not
+DIGIT, NAME, RARE = 1, 2, 3  # why a word is masked; LITERAL, 0: it is not
 
-# 0 separates, 1 belongs to a word, 2 needs a look at the bytes after it, 3 separates and ends a
-# sentence.
+# 1 belongs to a word, 2 needs a look at the bytes after it; 0 separates, and so do 3, which ends a
+# sentence, 4, a sign, and 5, the end of a line.
+SIGNS = b"#$%&*+-/<=>@^|~"  # marks that make another line of the same words: `C`, `C++`, `C#`
 _KIND = np.zeros(256, np.uint8)
 _KIND[0x80:] = 1
 for _first, _last in ((48, 58), (65, 91), (97, 123)):
     _KIND[_first:_last] = 1
 _KIND[[0xC2, *range(0xE0, 0xEA), 0xEF, 0xF0]] = 2
 _KIND[[33, 46, 63]] = 3
+_KIND[list(SIGNS)] = 4
+_KIND[10] = 5
 _LOWER = np.arange(256, dtype=np.uint64)
 _LOWER[65:91] += U(32)
 # Of a byte, in one look: its digit in a hash, 256 for a numeral, 512 for a byte of a word.
@@ -44,17 +56,6 @@ _BYTE = _LOWER.copy()
 _BYTE[48:58] |= U(256)
 _BYTE[_KIND == 1] |= U(512)
 _VALUE, _NUMERAL, _INSIDE = U(255), U(256), U(512)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _fmix(x):
-    """Finaliser of MurmurHash3: a bijection of 64 bits in which every bit moves every bit."""
-    x ^= x >> U(33)
-    x *= U(0xFF51AFD7ED558CCD)
-    x ^= x >> U(33)
-    x *= U(0xC4CEB9FE1A85EC53)
-    x ^= x >> U(33)
-    return x
 
 
 @njit(cache=True, nogil=True)
@@ -127,66 +128,109 @@ def _parts(data, at):
     return _fmix(h) & U(3) == NOTHING
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _put(h, part, shift, byte):
+    """One more byte into a hash of which `part` has the last ones, `shift` bits of them."""
+    part |= byte << shift
+    if shift == U(56):
+        return h * BASE + part, NOTHING, NOTHING
+    return h, part, shift + U(8)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _read_word(data, begin, end, width, what):
+    """Hash of the word at `begin`, the byte after it, and whether it holds a numeral (not 0).
+
+    `width` and `what` are those of its first character, as `_wide` tells them. Digits of the hash
+    are eight bytes each, and words of ASCII are read so.
+    """
+    at = begin
+    h = NOTHING
+    numeral = NOTHING
+    whole = False
+    while what < 2 and at + 8 <= end:
+        x = _load8(data, at)
+        size, letter, digit = _ascii_word(x)
+        if size:
+            keep = ALL >> U(64 - 8 * size)
+            numeral |= digit & keep
+            h = h * BASE + ((x | letter >> U(2)) & keep)
+            at += size
+        if size < 8:
+            whole = data[at] < 0x80
+            break
+    if not whole:
+        at = begin
+        h = NOTHING
+        numeral = NOTHING
+        part = NOTHING
+        shift = NOTHING
+        while at < end and what < 2:
+            byte = _BYTE[data[at]]
+            if byte & _INSIDE == NOTHING:
+                kind = _KIND[data[at]]
+                if kind != 2 or _wide(data, at, end)[1] != 1:
+                    break
+            numeral |= byte & _NUMERAL
+            h, part, shift = _put(h, part, shift, byte & _VALUE)
+            at += 1
+        # Letters become words of 4 on average, cut between the same two wherever they stand.
+        while what >= 2:
+            for _ in range(min(width, end - at)):
+                h, part, shift = _put(h, part, shift, U(data[at]))
+                at += 1
+            if what == 2 or at == end or _KIND[data[at]] != 2:
+                break
+            width, what = _wide(data, at, end)
+            if what != 3 or _parts(data, at):
+                break
+        h = h * BASE + part if shift else h
+    return _fmix((h ^ (h >> U(32))) * SPREAD), at, numeral
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _line(words, signs):
+    """Digest of a line: of its words, in their order, and of its signs."""
+    return _fmix(words + signs * SPREAD)
+
+
 @njit(cache=True, nogil=True)
-def scan(data, start, end, common, words, masks, places):
+def scan(data, start, end, common, words, masks, places, signs):
     """Words of one text: hashes, masks, and (first byte, byte after, line) in `places` int64[n, 3].
 
-    Returns how many. Lines are counted from 0 at every line feed.
+    Returns how many. Lines are counted from 0 at every line feed; `signs` uint64[lines] takes a
+    number for the signs of each, in their order.
     """
     count = 0
     known = 0
     letters = 0
     line = 0
+    sign = NOTHING
     initial = True
     at = start
     while at < end:
         c = data[at]
         kind = _KIND[c]
-        if kind in (0, 3):
-            if c == 10:
+        if kind == 0 or kind > 2:
+            if kind == 4:
+                sign = sign * BASE + U(c)
+            elif kind == 5:
+                signs[line] = sign
+                sign = NOTHING
                 line += 1
                 initial = True
             elif kind == 3:
                 initial = True
             at += 1
             continue
-        single = False
-        width = 1
-        if kind == 2:
-            width, what = _wide(data, at, end)
-            if what == 0:
-                at += width
-                continue
-            single = what >= 2
+        width, what = _wide(data, at, end) if kind == 2 else (1, 1)
+        if what == 0:
+            at += width
+            continue
         begin = at
-        h = NOTHING
-        digit = False
-        if single:
-            at = min(at + width, end)
-            for k in range(begin, at):
-                h = h * BASE + U(data[k])
-            # Letters become words of 4 on average, cut between the same two wherever they stand.
-            while what == 3 and at < end and _KIND[data[at]] == 2:
-                width, what = _wide(data, at, end)
-                if what != 3 or _parts(data, at):
-                    break
-                for k in range(at, at + width):
-                    h = h * BASE + U(data[k])
-                at += width
-        else:
-            both = NOTHING
-            while at < end:
-                byte = _BYTE[data[at]]
-                if byte & _INSIDE == NOTHING:
-                    kind = _KIND[data[at]]
-                    if kind != 2 or _wide(data, at, end)[1] != 1:
-                        break
-                both |= byte
-                h = h * BASE + (byte & _VALUE)
-                at += 1
-            digit = both & _NUMERAL != NOTHING
-        h = _fmix((h ^ (h >> U(32))) * SPREAD)
-        c = data[begin]
+        single = what >= 2
+        h, at, numeral = _read_word(data, begin, end, width, what)
+        digit = numeral != NOTHING
         capital = (c >= 65) & (c <= 90) if c < 0x80 else _capital(data, begin, at)
         name = capital & (not initial)
         bit = h >> U(44)
@@ -205,11 +249,52 @@ def scan(data, start, end, common, words, masks, places):
         places[count, 2] = line
         count += 1
         initial = False
-    if 2 * known < letters:
+    signs[line] = sign
+    if 3 * known < 2 * letters:
         for i in range(count):
             if masks[i] == RARE:
                 masks[i] = LITERAL
     return count
+
+
+@njit(cache=True, nogil=True)
+def lines_of(data, offsets, digests, lines, ends):
+    """All lines of all texts; those of row i end at `ends[i]`.
+
+    `digests` uint64[lines], those of `survey`; `lines` int64[lines, 3]: first byte, byte after (the
+    line feed included), words. A line feed at the end begins no line.
+    """
+    number = 0
+    for row in range(len(offsets) - 1):
+        at, end = offsets[row], offsets[row + 1]
+        while at < end:
+            begin = at
+            exact = NOTHING
+            sign = NOTHING
+            count = 0
+            while at < end:
+                kind = _KIND[data[at]]
+                if kind == 0 or kind > 2:
+                    if kind == 5:
+                        break
+                    if kind == 4:
+                        sign = sign * BASE + U(data[at])
+                    at += 1
+                    continue
+                width, what = _wide(data, at, end) if kind == 2 else (1, 1)
+                if what == 0:
+                    at += width
+                    continue
+                h, at, _ = _read_word(data, at, end, width, what)
+                exact = exact * BASE + h
+                count += 1
+            at = min(at + 1, end)
+            digests[number] = _line(exact, sign)
+            lines[number, 0] = begin
+            lines[number, 1] = at
+            lines[number, 2] = count
+            number += 1
+        ends[row] = number
 
 
 @njit(cache=True, nogil=True)
@@ -227,13 +312,14 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
     masks = np.empty(room, np.uint8)
     places = np.empty((room, 3), np.int64)
     items = np.empty(room + 1, np.uint64)
+    signs = np.empty(2 * room, np.uint64)
     top = U(1)
     for _ in range(n):
         top *= BASE
     k = anchors.shape[1]
     total = 0
     for row in range(len(offsets) - 1):
-        count = scan(data, offsets[row], offsets[row + 1], common, words, masks, places)
+        count = scan(data, offsets[row], offsets[row + 1], common, words, masks, places, signs)
         i = 0
         size = 0
         hidden = False  # the word before is masked, of whatever line
@@ -261,7 +347,7 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
                 size += not (masked & hidden)
                 hidden = masked
                 i += 1
-            lines[total, 0] = _fmix(exact)
+            lines[total, 0] = _line(exact, signs[line])
             lines[total, 1] = _fmix(skeleton)
             marks[total, 0] = row
             marks[total, 1] = i - begin
@@ -312,16 +398,10 @@ def survey(data, offsets, common, notices, n, anchors, pages, lines, marks, text
 def words_of(data, offsets, common, words, masks, places, ends):
     """All words of all texts one after another; row i's end at `ends[i]`. See `scan`."""
     total = 0
+    signs = np.empty(longest(offsets) + 1, np.uint64)
     for row in range(len(offsets) - 1):
-        total += scan(
-            data,
-            offsets[row],
-            offsets[row + 1],
-            common,
-            words[total:],
-            masks[total:],
-            places[total:],
-        )
+        start, end = offsets[row], offsets[row + 1]
+        total += scan(data, start, end, common, words[total:], masks[total:], places[total:], signs)
         ends[row] = total
 
 
@@ -333,47 +413,9 @@ def known_words(data, offsets, bits):
     words = np.empty(room, np.uint64)
     masks = np.empty(room, np.uint8)
     places = np.empty((room, 3), np.int64)
+    signs = np.empty(2 * room, np.uint64)
     for row in range(len(offsets) - 1):
-        count = scan(data, offsets[row], offsets[row + 1], common, words, masks, places)
+        count = scan(data, offsets[row], offsets[row + 1], common, words, masks, places, signs)
         for i in range(count):
             bit = words[i] >> U(44)
             bits[bit >> U(3)] |= np.uint8(1) << np.uint8(bit & U(7))
-
-
-@njit(cache=True, nogil=True)
-def hash_addresses(data, offsets, out):
-    """Hash of each URL or host, uint64[rows]; 0 for an empty one alone.
-
-    One page has one hash: scheme, `www.`, case of the host, a trailing slash and the fragment do
-    not count (but for `#!`, by which some sites name pages).
-    """
-    for row in range(len(offsets) - 1):
-        at = offsets[row]
-        end = offsets[row + 1]
-        if at == end:
-            out[row] = NOTHING
-            continue
-        for k in range(at, min(at + 10, end - 2)):
-            if data[k] == 58 and data[k + 1] == 47 and data[k + 2] == 47:
-                at = k + 3
-                break
-        if (
-            at + 4 < end
-            and data[at] | 32 == 119
-            and data[at + 1] | 32 == 119
-            and data[at + 2] | 32 == 119
-            and data[at + 3] == 46
-        ):
-            at += 4
-        for k in range(at, end):
-            if data[k] == 35 and not (k + 1 < end and data[k + 1] == 33):
-                end = k
-                break
-        while end > at and data[end - 1] == 47:
-            end -= 1
-        h = NOTHING
-        host = True
-        for k in range(at, end):
-            host &= data[k] != 47
-            h = h * BASE + (_LOWER[data[k]] if host else U(data[k])) + U(1)
-        out[row] = max(_fmix(h), U(1))

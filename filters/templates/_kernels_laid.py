@@ -10,29 +10,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-U = np.uint64
-BASE = U(0xA24BAED4963EE407)  # as in `_kernels`, here and below
-MASK = U(0x6D61736B656420B5)
-NOTHING = U(0)
+from .._kernels_common import BASE, LITERAL, MASK, NOTHING, U, _fmix
+
+COMMON = "e6b79311"  # version of _kernels_common
 VERBATIM = U(1)  # tells n-grams of words from those of masked items
-LITERAL = 0
 LITERALS = 3  # in an n-gram; with 2, phrases of prose are shared by chance
 GAP = 20  # words; a longer run of others in a line of the template is no fill
 SENTENCE = 5  # words; a shorter fill is a value
 BRIDGE = 3  # words of the template between two parts of a sentence
-TOLD = 2  # plain words in it that are not the template's
+TOLD = 2  # words in it that are its own and no fills: plain, or of the pages' language
+PLAIN = 6  # and one in so many of its words
 PROSE = 5  # words; a line of fewer is a label, not prose
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _fmix(x):
-    """Finaliser of MurmurHash3: a bijection of 64 bits in which every bit moves every bit."""
-    x ^= x >> U(33)
-    x *= U(0xFF51AFD7ED558CCD)
-    x ^= x >> U(33)
-    x *= U(0xC4CEB9FE1A85EC53)
-    x ^= x >> U(33)
-    return x
+NUMBER, RARE = 1, 3  # masks of a word with a digit and of a rare one, as `_kernels` has them
+VERSE = 3  # lines of the page's own in a row, from which those of fewer words count as well
+CARD = 10  # lines of label and value, from which values are what a page says
+LABEL = 2  # words of the template in one of them, at most
+VALUE = 3  # other words that are no numbers, at least
 
 
 @njit(cache=True, nogil=True)
@@ -114,15 +107,17 @@ def _held(table, h):
 
 
 @njit(cache=True, nogil=True)
-def cover(words, masks, places, ends, n, table, usual, state):
+def cover(words, masks, places, ends, n, table, usual, heard, state):
     """How each word stands to a family's shared n-grams, `table`.
 
     `state` uint8[words]: 0 own, 1 literal of the template, 2 fill. A word in a shared n-gram is of
     the template, and a fill where it is masked. In a line of which at least half is of the
     template, runs of up to `GAP` other words are fills too; in other lines all are the page's own.
-    A fill of `SENTENCE` words or more that reads like one (`TOLD` of them, and a quarter, neither
-    masked nor in `usual`, words that half of the family's pages have) is what the page says: own as
-    well. Up to `BRIDGE` words of the template may stand in it ("is a").
+    A fill of `SENTENCE` words or more that reads like one is what the page says: own as well. So
+    `TOLD` of them read, and one in `PLAIN`: not masked and not in `usual`, words that half of the
+    family's pages have; or rare and in `heard`, rare words that come again in the family, since
+    all words of a language that the table does not know are rare, but what fills slots seldom is
+    the same twice. Up to `BRIDGE` words of the template may stand in it ("is a").
     """
     items = np.empty(len(words) + 1, np.uint64)
     firsts = np.empty(len(words) + 1, np.int64)
@@ -178,11 +173,14 @@ def cover(words, masks, places, ends, n, table, usual, state):
                 stop = j
                 while j < i and (state[j] == 2 or (fills and j - stop < BRIDGE)):
                     if state[j] == 2:
-                        said += masks[j] == LITERAL and not _held(usual, words[j])
+                        if masks[j] == LITERAL:
+                            said += not _held(usual, words[j])
+                        else:
+                            said += masks[j] == RARE and _held(heard, words[j])
                         fills += 1
                         stop = j + 1
                     j += 1
-                if fills >= SENTENCE and said >= TOLD and 4 * said >= fills:
+                if fills >= SENTENCE and said >= TOLD and PLAIN * said >= fills:
                     for k in range(run, stop):
                         if state[k] == 2:
                             state[k] = 0
@@ -190,11 +188,15 @@ def cover(words, masks, places, ends, n, table, usual, state):
 
 
 @njit(cache=True, nogil=True)
-def weigh(words, places, ends, state, out, fills):
+def weigh(words, masks, places, ends, state, out, fills):
     """How each text stands to its template: `out` int32[rows, 5], `fills` uint64[rows].
 
     Words, words of the template, own words in lines of prose, literals of the template, words in
-    lines of the template with a slot; and a hash of what fills the slots, in their order.
+    lines of the template with a slot; and a hash of what fills the slots, in their order. A line of
+    fewer than `PROSE` words is prose where `VERSE` lines and more in a row are the page's own: a
+    poem, a list; numbers in it do not count. Where more, own are the values of a card: of `CARD`
+    lines and more with at most `LABEL` literals of the template (a label, or none: it stands above)
+    beside `VALUE` other words that are no numbers, these words.
     """
     for row in range(len(ends)):
         i = ends[row - 1] if row else 0
@@ -204,23 +206,45 @@ def weigh(words, places, ends, state, out, fills):
         literal = 0
         slotted = 0
         fill = NOTHING
+        run = 0  # lines of the page's own in a row
+        verse = 0  # words of the short ones among them
+        card = 0  # lines of label and value
+        values = 0  # words of the values
         while i < ends[row]:
             line = places[i, 2]
             mine = 0
             others = 0
+            told = 0
+            label = 0
+            value = 0
             slot = False
             while i < ends[row] and places[i, 2] == line:
                 mine += state[i] == 0
+                told += masks[i] != NUMBER
                 others += state[i] != 0
-                literal += state[i] == 1
+                label += state[i] == 1
+                value += state[i] != 1 and masks[i] != NUMBER
                 if state[i] == 2:
                     fill = fill * BASE + words[i]
                     slot = True
                 i += 1
+            literal += label
+            if label <= LABEL and value >= VALUE:
+                card += 1
+                values += value
             template += others
             slotted += others if slot else 0
+            if others:
+                own += verse if run >= VERSE else 0
+                run = 0
+                verse = 0
+            else:
+                run += 1
+                verse += told if mine < PROSE else 0
             if mine >= PROSE:
                 own += mine
+        own += verse if run >= VERSE else 0
+        own = max(own, values) if card >= CARD else own
         out[row, 1] = template
         out[row, 2] = own
         out[row, 3] = literal

@@ -8,28 +8,26 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-U = np.uint64
-BASE = U(0xA24BAED4963EE407)  # as in `_kernels`
-NOTHING = U(0)
-FIRST, NOTICE, OFTEN, BEFORE, AFTER = 1, 4, 8, 16, 32  # as in `gather`
-BLOCK_LINES = 3  # of boilerplate within a page; two lines may follow each other by chance
-BLOCK_WORDS = 12  # or as many words in two of them
-INDENT = 4  # blanks, or a tab; a line after so many may be code
-HEADING = 4  # words; a line of at most so many may head the paragraph after it
+# How a line stands: this page keeps it; a notice; half of the host's pages have it; the line before
+# (after) it is the one that nearly all of its pages have there; nine in ten of the pages have it
+FIRST, NOTICE, OFTEN, BEFORE, AFTER, NEARLY = 1, 4, 8, 16, 32, 64
+BLOCK_LINES = 3  # of boilerplate at an end of a page; two lines may follow each other by chance
+BLOCK_WORDS = 12  # or as many words in two of them; and of a line that is a sentence
+SCALE = 7  # lines of a block that may be a scale of answers, and so stand again and again
+LONGEST = 30  # words; a longer line is boilerplate where half of the pages have it, or not at all
+HEAD, FOOT = 4, 3  # lines of a page among which notices stand, a quarter of its lines at most
+PROGRAM = 3  # lines that go or are code, one of which is: they are a program
+ITEMS = 2  # of a list, one of which stays: so do all; menus name the page itself, or a new part
+AGAIN = 3  # times; menus stand on a page twice or so
+ENDS = 2  # times; a menu may stand at both ends of a page, a scale of answers below each question
+AT_END, UNSEEN, MIXED = -2, -3, -4  # in place of a line's neighbour on a page
+STAYS, WENT = 5, 6  # states of lines while others are looked at; 1 in place of the first: it may go
+HEADING = 4  # words; a line of at most so many may head the paragraph or list after it
 PARAGRAPH = 8  # words; a line of fewer is not one
-_SPACE = np.zeros(256, np.uint8)
-_SPACE[[9, 11, 12, 13, 32]] = 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _fmix(x):
-    """Finaliser of MurmurHash3: a bijection of 64 bits in which every bit moves every bit."""
-    x ^= x >> U(33)
-    x *= U(0xFF51AFD7ED558CCD)
-    x ^= x >> U(33)
-    x *= U(0xC4CEB9FE1A85EC53)
-    x ^= x >> U(33)
-    return x
+TABLE, CODE, LIST = 2, 3, 4  # forms of lines, beside 0 plain, 1 heading
+# Bits of lines, as of `_kernels_marks`: blank, begins with ``` or ~~~, indented, begins with - * or
+# +, reads as code, begins with # or |, an item of a list
+BLANK, FENCE, DEEP, BULLET, READS, HASH, BAR, ITEM = (1 << _bit for _bit in range(8))
 
 
 @njit(cache=True, nogil=True)
@@ -47,188 +45,293 @@ def _found_at(shared, h):
 
 
 @njit(cache=True, nogil=True)
-def _line_kinds(data, start, end, words, places, first, last, gone, how, marked, kinds):
-    """What each line of one text is; returns how many lines.
+def _line_kinds(digests, lines, marks, first, last, gone, how, marked, kinds):
+    """What each line of one text is, `lines[first:last]`; returns how many.
 
-    `kinds` int64[lines, 8]: first byte, byte after (the line feed included), words, state (0 kept,
-    1 goes, 2 fill-in, 3 blank, 4 kept as the first of its host), form (0 plain, 1 heading, 2 row
-    of a table, 3 code), how a line that goes stands, its place in `gone` or -1, and first mark.
+    `kinds` int64[lines, 7]: first byte, byte after (the line feed included), words, state (0 kept,
+    1 goes, 2 fill-in, 3 blank, 4 kept for its host), form (0 plain, 1 heading, 2 row of a table,
+    3 code, 4 item of a list), how a line that goes stands, its place in `gone` or -1.
     """
-    number = 0
-    at = start
-    i = first
-    line = 0
-    while at < end:
-        begins = at
-        exact = NOTHING
-        begin = i
-        while i < last and places[i, 2] == line:
-            exact = exact * BASE + words[i]
-            i += 1
-        if i > begin:
-            at = places[i - 1, 1]
-        while at < end and data[at] != 10:
-            at += 1
-        stop = at
-        at = min(at + 1, end)
-        exact = _fmix(exact)
-        here = begins
-        while here < stop and _SPACE[data[here]] == 1:
-            here += 1
+    for i in range(first, last):
         state = 0
         stands = 0
         place = -1
-        if here == stop:
+        if marks[i] & BLANK:
             state = 3
-        elif i > begin:
-            if _found_at(marked, exact) >= 0:
+        elif lines[i, 2] > 0:
+            if len(marked) and _found_at(marked, digests[i]) >= 0:
                 state = 2
             else:
-                place = _found_at(gone, exact)
+                place = _found_at(gone, digests[i])
                 if place >= 0:
                     stands = how[place]
                     state = 4 if stands & FIRST else 1
-        kinds[number, 0] = begins
-        kinds[number, 1] = at
-        kinds[number, 2] = i - begin
+        number = i - first
+        kinds[number, 0] = lines[i, 0]
+        kinds[number, 1] = lines[i, 1]
+        kinds[number, 2] = lines[i, 2]
         kinds[number, 3] = state
         kinds[number, 5] = stands
         kinds[number, 6] = place
-        kinds[number, 7] = here
-        number += 1
-        line += 1
-    _forms(data, end, kinds, number)
-    return number
+    _forms(marks[first:last], kinds)
+    return last - first
 
 
 @njit(cache=True, nogil=True)
-def _forms(data, end, kinds, number):
-    """Form of each line. Code stands between fences, or is indented, where that says something.
+def _forms(marks, kinds):
+    """Form of each line. Code stands between fences, is indented, where that tells, or reads so.
 
     Whole pages as text are indented by depth, and hold no code for that: fewer than 3 of 4 lines
     may be, of those that do not go, or the lines that go would bear on what a second run takes.
     """
     balance = 0
-    for i in range(number):
+    for i in range(len(marks)):
         if kinds[i, 3] in (0, 2):
-            balance += -1 if _deep(data, kinds[i, 0], kinds[i, 7]) else 3
+            balance += -1 if marks[i] & DEEP else 3
     indents = balance > 0
     block = indents  # the line before is blank or indented code
     code = False
-    for i in range(number):
-        here = kinds[i, 7]
-        blank = kinds[i, 3] == 3
+    for i in range(len(marks)):
+        mark = marks[i]
         form = 0
-        if not blank and here + 2 < end and data[here] == data[here + 1] == data[here + 2] == 96:
+        if mark & FENCE:
             code = not code
-            form = 3
-        elif code:
-            form = 3
-        elif not blank and block and _deep(data, kinds[i, 0], here) and not _item(data[here]):
-            form = 3
-        elif not blank and data[here] == 35:
+            form = CODE
+        elif code or mark & READS or (block and mark & DEEP and not mark & BULLET):
+            form = CODE
+        elif mark & HASH:
             form = 1
-        elif not blank and data[here] == 124:
-            form = 2
-        block = indents and (form == 3 or blank)
+        elif mark & BAR:
+            form = TABLE
+        elif mark & ITEM:
+            form = LIST
+        block = indents and (form == CODE or mark & BLANK)
         kinds[i, 4] = form
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _deep(data, begins, here):
-    """Whether a line whose first mark stands at `here` is indented like code."""
-    return here - begins >= INDENT or (here > begins and data[begins] == 9)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _item(mark):
-    """Whether a line that begins with this byte is an item of a list."""
-    return mark in (42, 43, 45)
-
-
 @njit(cache=True, nogil=True)
-def _linked(kinds, i, j):
-    """Whether two lines, one after the other, stand together wherever the host has them."""
-    left, right = kinds[i, 3], kinds[j, 3]
-    if left == 2 and right == 2:
-        return True
-    if left == 2:
-        return right in (1, 4) and kinds[j, 5] & BEFORE != 0
-    if right == 2:
-        return left in (1, 4) and kinds[i, 5] & AFTER != 0
-    if left not in (1, 4) or right not in (1, 4):
+def _linked(kinds, i, j, beside):
+    """Whether two lines, one after the other, stand together wherever the host has them.
+
+    And on this page: a line that ends a scale has another after it where the scale stands again.
+    """
+    if kinds[i, 3] not in (1, 4) or kinds[j, 3] not in (1, 4):
+        return False
+    if beside[kinds[i, 6], 1] == MIXED or beside[kinds[j, 6], 0] == MIXED:
         return False
     return kinds[i, 5] & AFTER != 0 and kinds[j, 5] & BEFORE != 0
 
 
 @njit(cache=True, nogil=True)
-def _stand(kinds, number, order, times):
-    """Keep lines that do not stand in the neighbourhood in which the host's pages have them.
+def _stand(kinds, number, order, times, beside):
+    """Which lines go, looked at again as long as some do: what they leave is another page.
 
-    Boilerplate stands in blocks: lines that follow each other on most pages that have them; one
-    line alone at the head or foot of the page. A block is on half of the host's pages, or stands
-    once a page and has `BLOCK_LINES` or `BLOCK_WORDS`. A line of content recurs wherever it is
-    needed (an ingredient, a statement, a label, an answer, a refrain), and what is last above a
-    footer stands at the foot when the footer is gone: that alone must say nothing, or a second run
-    would go on cutting.
-
-    `order` int64[lines] and `times` int64[candidates] are scratch.
+    Where a menu goes, what is below it stands at the head, and so it would for a second run.
     """
     size = 0
-    times[:] = 0
+    may = 0  # how many lines may go yet
     for i in range(number):
         if kinds[i, 2] > 0:
             order[size] = i
             size += 1
-            if kinds[i, 6] >= 0:
-                times[kinds[i, 6]] += 1
+            may += kinds[i, 3] == 1
+    left = size + 1
+    while may > 0 and size < left:
+        _go(kinds, order, size, times, beside)
+        left, size, may = size, 0, 0
+        for k in range(left):
+            i = order[k]
+            if kinds[i, 3] == 1:
+                kinds[i, 3] = WENT
+                continue
+            if kinds[i, 3] == STAYS:
+                kinds[i, 3] = 1
+                may += 1
+            order[size] = i
+            size += 1
+    for i in range(number):
+        if kinds[i, 3] == 1:
+            kinds[i, 3] = 0
+        elif kinds[i, 3] == WENT:
+            kinds[i, 3] = 1
+
+
+@njit(cache=True, nogil=True)
+def _go(kinds, order, size, times, beside):
+    """Keep lines that do not stand as the host's pages have them.
+
+    Boilerplate stands in blocks: lines that follow each other on nearly all pages that have them.
+    At an end of the page, a block goes that nine in ten of the host's pages have and that stands at
+    most `ENDS` times (half of them may end in the same answer or value), or one of `BLOCK_LINES` or
+    `BLOCK_WORDS` that stands once; but where fewer than half of the pages have it, neither a block
+    of which most lines are sentences nor a line of over `LONGEST` words. Between lines that stay,
+    one of `BLOCK_LINES` goes if half of the pages have each of its lines, most are no sentences,
+    and one in four stands once, or there are more than in a scale of answers. A line of content
+    recurs wherever it is needed (an ingredient, a statement, a label, an answer, a refrain, a
+    clause) and has other neighbours there. What is last above a footer stands at the foot when the
+    footer is gone: that alone must say nothing, or content would go on going.
+
+    `order` int64[size] has the lines with words; `times` int64[candidates] and `beside`
+    int64[candidates, 2] are scratch. Column 3 of `kinds` becomes `STAYS` in those that do.
+    """
+    times[:] = 0
+    for k in range(size):
+        place = kinds[order[k], 6]
+        if place >= 0:
+            times[place] += 1
+    beside[:] = UNSEEN
+    for k in range(size):
+        place = kinds[order[k], 6]
+        if place >= 0:
+            before = kinds[order[k - 1], 6] if k > 0 else AT_END
+            after = kinds[order[k + 1], 6] if k < size - 1 else AT_END
+            beside[place, 0] = before if beside[place, 0] in (UNSEEN, before) else MIXED
+            beside[place, 1] = after if beside[place, 1] in (UNSEEN, after) else MIXED
+    quarter = max(size // 4, 1)
+    head, foot = min(HEAD, quarter), size - min(FOOT, quarter)
+    top, bottom = 0, size  # without fill-in lines at the ends
+    while top < size and kinds[order[top], 3] == 2:
+        top += 1
+    while bottom > top and kinds[order[bottom - 1], 3] == 2:
+        bottom -= 1
     k = 0
     while k < size:
         begin = k
-        while k + 1 < size and _linked(kinds, order[k], order[k + 1]):
+        while k + 1 < size and _linked(kinds, order[k], order[k + 1], beside):
             k += 1
         k += 1
         first, last = order[begin], order[k - 1]
-        edge = begin == 0 and (kinds[first, 3] == 2 or kinds[first, 5] & BEFORE != 0)
-        edge |= k == size and (kinds[last, 3] == 2 or kinds[last, 5] & AFTER != 0)
-        lines, words, once, often = 0, 0, 0, 0
+        edge = begin == top and kinds[first, 5] & BEFORE != 0 and (top == 0 or k - begin > 1)
+        end = k == bottom and kinds[last, 5] & AFTER != 0 and (bottom == size or k - begin > 1)
+        lines, words, once, twice, often, nearly, said = 0, 0, 0, 0, 0, 0, 0
         for m in range(begin, k):
             i = order[m]
             if kinds[i, 3] in (1, 4):
                 lines += 1
                 words += kinds[i, 2]
                 once += times[kinds[i, 6]] == 1
+                twice += times[kinds[i, 6]] <= ENDS
                 often += kinds[i, 5] & OFTEN != 0
-        goes = once > 0 and (lines >= BLOCK_LINES or words >= BLOCK_WORDS)
-        goes = (goes or often == lines) and (lines > 1 or edge)
+                nearly += kinds[i, 5] & NEARLY != 0
+                said += kinds[i, 2] >= BLOCK_WORDS
+        if edge or end:
+            large = once > 0 and (lines >= BLOCK_LINES or words >= BLOCK_WORDS)
+            large &= often == lines or 2 * said < lines
+            goes = (nearly == lines and 2 * twice >= lines) or large
+        else:
+            apart = 4 * once >= lines or lines > SCALE
+            goes = often == lines and lines >= BLOCK_LINES and apart and 2 * said < lines
         for m in range(begin, k):
             i = order[m]
-            if kinds[i, 3] == 1 and not goes and kinds[i, 5] & NOTICE == 0:
-                kinds[i, 3] = 0
+            if kinds[i, 3] != 1:
+                continue
+            notice = kinds[i, 5] & NOTICE != 0 and (m < head or m >= foot)
+            short = kinds[i, 2] <= LONGEST or kinds[i, 5] & OFTEN != 0
+            kinds[i, 3] = 1 if (goes and short) or notice else STAYS
+    _stretches(kinds, order, size, times)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _usual(kinds, i):
+    """Whether half of the host's pages have a line."""
+    return kinds[i, 3] in (1, 4, STAYS) and kinds[i, 5] & OFTEN != 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _again(kinds, i, times):
+    """Whether a line stands on its page over `AGAIN` times."""
+    return kinds[i, 6] >= 0 and times[kinds[i, 6]] > AGAIN
+
+
+@njit(cache=True, nogil=True)
+def _stretches(kinds, order, size, times):
+    """Menus: lines in a row that half of the pages have, which go though no block of them does.
+
+    Over `SCALE` of them, of which three in four do not stand on the page again and again (answers
+    of a table do) and have the neighbour after them that nearly all pages have there (values below
+    labels have not), without what stands again and again at the ends of the row. Parts of a menu
+    stand on a page more than once, so that blocks end at them. And lines between two that go.
+    """
+    k = 0
+    while k < size:
+        begin = k
+        rarely, said, linked = 0, 0, 0
+        while k < size and _usual(kinds, order[k]):
+            i = order[k]
+            rarely += not _again(kinds, i, times)
+            said += kinds[i, 2] >= BLOCK_WORDS
+            linked += kinds[i, 5] & AFTER != 0
+            k += 1
+        lines = k - begin
+        if lines > SCALE and 4 * min(rarely, linked) >= 3 * lines and 2 * said < lines:
+            first, stop = begin, k  # without a scale above or below a menu
+            while first < stop and _again(kinds, order[first], times):
+                first += 1
+            while stop > first and _again(kinds, order[stop - 1], times):
+                stop -= 1
+            for m in range(first, stop if stop - first > SCALE else first):
+                if kinds[order[m], 3] == STAYS:
+                    kinds[order[m], 3] = 1
+        k += k == begin
+    k = 0
+    while k < size:
+        begin = k
+        while k < size and kinds[order[k], 3] == STAYS and kinds[order[k], 5] & OFTEN != 0:
+            k += 1
+        goes = begin > 0 and kinds[order[begin - 1], 3] == 1
+        goes |= k < size and kinds[order[k], 3] == 1
+        goes &= begin == 0 or kinds[order[begin - 1], 3] == 1
+        goes &= k == size or kinds[order[k], 3] == 1
+        for m in range(begin, k):
+            kinds[order[m], 3] = 1 if goes else STAYS
+        k += k == begin
 
 
 @njit(cache=True, nogil=True)
 def _protect(kinds, number):
-    """Keep lines of code, tables of which a row stays, and headings of what stays."""
+    """Keep code with what stands between its lines, tables of which a row stays, and headings.
+
+    And lists of which one item in `ITEMS` stays.
+    """
     i = 0
     while i < number:
-        if kinds[i, 4] == 3 and kinds[i, 3] == 1:
+        if kinds[i, 4] != CODE:
+            i += 1
+            continue
+        last = i  # line of code of those that follow with nothing between that stays
+        lines, codes, few = 0, 0, 0
+        j = i
+        while j < number and (kinds[j, 3] in (1, 3) or kinds[j, 4] == CODE):
+            few += kinds[j, 3] != 3
+            if kinds[j, 4] == CODE:
+                codes += 1
+                last, lines = j, few
+            j += 1
+        for k in range(i, last if PROGRAM * codes >= lines else i):
+            if kinds[k, 3] == 1:
+                kinds[k, 3] = 0
+        i = last + 1
+    i = 0
+    while i < number:
+        form = kinds[i, 4]
+        if form == CODE and kinds[i, 3] == 1:
             kinds[i, 3] = 0
-        if kinds[i, 4] != 2:
+        if form not in (TABLE, LIST):
             i += 1
             continue
         j = i
-        whole = True
-        while j < number and kinds[j, 4] == 2:
-            whole &= kinds[j, 3] == 1 or kinds[j, 2] == 0
+        items, stay = 0, 0
+        while j < number and kinds[j, 4] == form:
+            items += kinds[j, 2] > 0
+            stay += kinds[j, 2] > 0 and kinds[j, 3] != 1
             j += 1
-        if not whole:
+        if stay * (ITEMS if form == LIST else items) >= max(items, 1):
             for k in range(i, j):
                 if kinds[k, 3] == 1:
                     kinds[k, 3] = 0
         i = j
     under = False  # something of the section stays
-    paragraph = False  # the next line is a paragraph that stays
+    paragraph = False  # the next line is a paragraph, or an item of a list, that stays
     for i in range(number - 1, -1, -1):
         state = kinds[i, 3]
         if state == 3 or (kinds[i, 2] == 0 and kinds[i, 4] == 0):  # rules, underlines of headings
@@ -244,42 +347,43 @@ def _protect(kinds, number):
             paragraph = False
             under = True
             continue
-        paragraph = state != 1 and kinds[i, 2] >= PARAGRAPH
+        paragraph = state != 1 and (kinds[i, 2] >= PARAGRAPH or kinds[i, 4] == LIST)
         under |= state != 1
 
 
 @njit(cache=True, nogil=True)
 def strip(
-    data, offsets, words, places, ends, gone, how, pages, gone_ends, marked, marked_ends, rows,
-    starts, lengths, least, fills,
+    digests, lines, marks, ends, gone, how, pages, gone_ends, marked, marked_ends, rows, starts,
+    lengths, least, fills,
 ):  # fmt: skip
     """Lines to cut, with blank lines after them unless code follows; returns how many cuts.
 
-    `gone` and `marked` uint64: digests of lines, ascending in each row, rows ending at `*_ends`;
-    of those in `gone`, `how` uint8 has the bits that `_stand` reads, `pages` uint32 how many pages
-    of the host have it. `rows`, `starts`, `lengths` int64[lines] take the cuts, `least` the pages
-    of the line in a cut that the fewest have; `fills` int64[rows, 4]: fill-in lines,
-    words in them, and bytes (first, after) of the first of them, counted from the text's start.
+    `digests`, `lines`, `ends`: as of `_kernels.lines_of`; `marks` as of `_kernels_marks`. `gone`
+    and `marked` uint64: digests of lines, ascending in each row, rows ending at `*_ends`; of those
+    in `gone`, `how` uint8 has the bits that `_stand` reads, `pages` uint32 how many pages of the
+    host have it. `rows`, `starts`, `lengths` int64[lines] take the cuts, `least` the pages of the
+    line in a cut that the fewest have; `fills` int64[rows, 4]: fill-in lines, words in them, and
+    bytes (first, after) of the first of them, counted from the text's start.
     """
-    most = np.diff(offsets).max() if len(ends) else 0
-    kinds = np.empty((most + 1, 8), np.int64)
-    order = np.empty(most + 1, np.int64)
+    most = 0
+    for row in range(len(ends)):
+        most = max(most, ends[row] - (ends[row - 1] if row else 0))
+    kinds = np.empty((most, 7), np.int64)
+    order = np.empty(most, np.int64)
     times = np.empty(len(gone), np.int64)
+    beside = np.empty((len(gone), 2), np.int64)
     total = 0
     for row in range(len(ends)):
         fills[row, :] = 0
         from_ = gone_ends[row - 1] if row else 0
         mine, stands = gone[from_ : gone_ends[row]], how[from_ : gone_ends[row]]
         told = marked[(marked_ends[row - 1] if row else 0) : marked_ends[row]]
-        if len(mine) == 0 and len(told) == 0:
-            continue
-        start = offsets[row]
         first = ends[row - 1] if row else 0
-        number = _line_kinds(
-            data, start, offsets[row + 1], words, places, first, ends[row], mine, stands, told,
-            kinds,
-        )  # fmt: skip
-        _stand(kinds, number, order, times[: len(mine)])
+        if first == ends[row] or (len(mine) == 0 and len(told) == 0):
+            continue
+        start = lines[first, 0]
+        number = _line_kinds(digests, lines, marks, first, ends[row], mine, stands, told, kinds)
+        _stand(kinds, number, order, times[: len(mine)], beside[: len(mine)])
         _protect(kinds, number)
         i = 0
         while i < number:
@@ -298,7 +402,7 @@ def strip(
                 if kinds[j, 3] == 1:
                     few = min(few, np.int64(pages[from_ + kinds[j, 6]]))
                 j += 1
-            if j < number and kinds[j, 4] == 3:  # no code without the blank line before it
+            if j < number and kinds[j, 4] == CODE:  # no code without the blank line before it
                 while kinds[j - 1, 3] == 3:
                     j -= 1
             least[total] = few
@@ -311,16 +415,16 @@ def strip(
 
 
 @njit(cache=True, nogil=True)
-def code(data, offsets, words, places, ends, out):
-    """Whether each word stands in a line of code, fenced or indented: `out` bool[words]."""
-    most = np.diff(offsets).max() if len(ends) else 0
-    kinds = np.empty((most + 1, 8), np.int64)
-    none, how = np.empty(0, np.uint64), np.empty(0, np.uint8)
+def code(lines, marks, ends, out):
+    """Whether each line is one of code: `out` bool[lines]."""
+    none, nothing, how = (
+        np.empty(0, np.uint64),
+        np.zeros(len(lines), np.uint64),
+        np.empty(0, np.uint8),
+    )
     for row in range(len(ends)):
         first = ends[row - 1] if row else 0
-        _line_kinds(
-            data, offsets[row], offsets[row + 1], words, places, first, ends[row], none, how, none,
-            kinds,
-        )  # fmt: skip
+        kinds = np.empty((ends[row] - first, 7), np.int64)
+        _line_kinds(nothing, lines, marks, first, ends[row], none, how, none, kinds)
         for i in range(first, ends[row]):
-            out[i] = kinds[places[i, 2], 4] == 3
+            out[i] = kinds[i - first, 4] == CODE

@@ -16,15 +16,26 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from .rows import ANCHOR, LINE, MANY, PAGE, SEEN, array, distinct, document_hash, places, runs
+from ._kernels_lines import AFTER, BEFORE, NOTICE
+from .rows import (
+    ANCHOR,
+    LINE,
+    MANY,
+    PAGE,
+    SEEN,
+    array,
+    distinct,
+    home,
+    places,
+    runs,
+)
 
 if TYPE_CHECKING:
     from ...documents.exchange import Texts
 
-FIRST, FILL, NOTICE, ACROSS = 1, 2, 4, 8  # of `flag`: the line's first page; ...; of an anchor
-LONG = 64  # a line of `SENTENCE` words or more
-BEFORE, AFTER = 16, 32  # the line before (after) it is the one that most pages have there
-SENTENCE = 8  # words; a shorter line may be a label or an item
+# Bits of `flag` beside those that `_kernels_lines` reads: a fill-in line; an anchor across hosts
+FILL, ACROSS = 2, 8
+STRAY = 10  # of a line's pages one in so many, or one, may have another neighbour on a side
 LEAST = 3  # pages with a line or an anchor, below which it says nothing
 HOSTS = 5  # hosts with an anchor, for a family across hosts
 SPREAD = 50  # or pages with it, where hosts are not known
@@ -69,9 +80,9 @@ class Count:
         key, host, page, exact, words, literals, told = (
             v[some] for v in (key, host, page, exact, words, literals, told)
         )
-        number, first = distinct((exact, host), page)
+        number, _ = distinct((exact, host), page)
         hosts, _ = distinct((exact,), host)
-        everywhere, first_of_all = distinct((exact,), page)
+        everywhere, _ = distinct((exact,), page)
         with_mask, _ = distinct((key, host), page)
         fills, _ = distinct((key, host), exact)
         notice = (told > 0) & (hosts >= self.notice_hosts)
@@ -80,12 +91,10 @@ class Count:
         filled &= (host != 0) & (with_mask >= 5)
         alone = host == 0
         number[alone] = everywhere[alone] * notice[alone]
-        first = np.where(notice & (number < LEAST), first_of_all, first)
-        flag = (page == first) * FIRST + filled * FILL + notice * NOTICE
-        flag += (words >= SENTENCE) * LONG
+        flag = filled * FILL + notice * NOTICE
         for name, bit in (("before", BEFORE), ("after", AFTER)):
             same, _ = distinct((exact, host, array(rows, name)), page)
-            flag += (2 * same >= number) * bit
+            flag += (number - same <= np.maximum(number // STRAY, 1)) * bit
         keep = (number >= LEAST) | filled | notice
         count = np.where(filled & (number < LEAST), with_mask, number)
         return _seen(rows, exact, count, flag.astype(np.uint8)).filter(pa.array(keep))
@@ -113,7 +122,7 @@ class Count:
 def _seen(rows: pa.Table, value: np.ndarray, number: np.ndarray, flag: np.ndarray) -> pa.Table:
     columns = {name: rows.column(name) for name in rows.column_names if name in SEEN.names}
     columns |= {
-        "partition": pa.array(document_hash(*places(rows))),
+        "partition": pa.array(home(*places(rows))),
         "value": pa.array(value.astype(np.uint64)),
         "pages": pa.array(number.astype(np.uint32)),
         "flag": pa.array(flag.astype(np.uint8)),

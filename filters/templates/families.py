@@ -1,4 +1,4 @@
-"""Round `families`: documents of one family -> decisions, by their texts.
+"""Round `families`: documents of one family -> what becomes of them, by their texts.
 
 The template is what a sample of the family shares: n-grams of masked items that at least a fifth of
 64 members (and three) have; and n-grams of words, for lines that are all names. Every member is
@@ -21,33 +21,34 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ...documents.exchange import DECISIONS, KEY
-from .gather import FOUND
+from ...documents.exchange import KEY
+from ._kernels_laid import RARE
+from .keepers import DECIDED, with_lines
 from .laid import Template, cover, grams, table_of, weigh, words_of
 from .rows import array, id_order, ids_of, runs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...documents.exchange import Texts
 
-FETCH = 512  # texts at a time
+FETCH = 4 << 20  # bytes of texts at a time; their words take some ten times as much
+HEARD = 2  # texts of the sample with a rare word, from which it is of their language
+OF_ALL = 9, 10  # and fewer than so many of them: what all have is the template's
 CHOICES = ("novelty", "length", "id")  # of exemplars
-EXTRA = pa.schema([
-    pa.field("words", pa.uint32(), nullable=False),
-    pa.field("template_words", pa.uint32(), nullable=False),
-    pa.field("own_words", pa.uint32(), nullable=False),
-    pa.field("exemplar", pa.bool_(), nullable=False),
-    *(FOUND.field(n) for n in ("host_pages", "lone", "filled", "segments")),
-])  # fmt: skip
-DECIDED = pa.schema([*DECISIONS, *EXTRA])
 
 
 def template_of(texts: pa.Array, n: int, share: Fraction) -> Template:
-    """n-grams that at least `share` of the texts (and three) have; words that half of them have."""
+    """n-grams that at least `share` of the texts (and three) have; words that many of them have."""
     words = words_of(texts)
     least = max(3, -(-len(texts) * share.numerator // share.denominator))
     shared = _in_many(grams(words, n), least)
-    usual = _in_many(np.split(words.words, words.ends[:-1]), -(-len(texts) // 2))
-    return Template(table_of(shared), table_of(usual))
+    each = np.split(words.words, words.ends[:-1])
+    usual = _in_many(each, -(-len(texts) // 2))
+    rare = np.split(words.masks == RARE, words.ends[:-1])
+    heard = _in_many([w[r] for w, r in zip(each, rare, strict=True)], HEARD)
+    heard = np.setdiff1d(heard, _in_many(each, -(-OF_ALL[0] * len(texts) // OF_ALL[1])))
+    return Template(table_of(shared), table_of(usual), table_of(heard))
 
 
 def _in_many(each: list[np.ndarray], least: int) -> np.ndarray:
@@ -55,6 +56,17 @@ def _in_many(each: list[np.ndarray], least: int) -> np.ndarray:
     distinct = [np.unique(values) for values in each]
     values, number = np.unique(np.concatenate(distinct), return_counts=True)
     return values[number >= least]
+
+
+def _batches(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """Stretches (first, after) of texts of together at most `most` bytes, or of one."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    begin = 0
+    while begin < len(ends):
+        before = ends[begin - 1] if begin else 0
+        end = max(int(np.searchsorted(ends, before + most, "right")), begin + 1)
+        yield begin, end
+        begin = end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +85,19 @@ class Families:
     exemplars: int = 3
     choice: str = "novelty"
 
+    def needs(self, rows: pa.Table) -> pa.Table:
+        """The members of each family: texts are read shard by shard, once, for all partitions."""
+        family = array(rows, "family")
+        _, which, sizes = np.unique(family, return_inverse=True, return_counts=True)
+        some = (family != 0) & (sizes[which] >= self.min_pages)
+        return rows.select(["shard", "row"]).filter(pa.array(some))
+
+    def prepare(self, texts: pa.LargeStringArray) -> pa.Array:
+        """The texts: their words would take more."""
+        return texts
+
     def gather(self, rows: pa.Table, texts: Texts) -> pa.Table:
-        """FOUND of whole families -> DECIDED."""
+        """FOUND of whole families -> ASKED: decisions, and lines of those that stay."""
         family, page, text = (array(rows, n) for n in ("family", "page", "text"))
         order = id_order(rows, family, page, text)
         rows = rows.take(pa.array(order))
@@ -84,7 +107,7 @@ class Families:
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
             if family[start] != 0 and size >= self.min_pages:
                 self._one(decided, rows, np.arange(start, start + size), texts)
-        return decided.table()
+        return with_lines(decided.table(), rows)
 
     def _one(self, decided: _Decided, rows: pa.Table, which: np.ndarray, texts: Texts) -> None:
         mine = rows.take(pa.array(which))
@@ -100,8 +123,7 @@ class Families:
         )
         weights = np.zeros((len(which), 5), np.int32)
         fills = np.zeros(len(which), np.uint64)
-        for begin in range(0, len(which), FETCH):
-            end = min(begin + FETCH, len(which))
+        for begin, end in _batches(array(mine, "bytes"), FETCH):
             words = words_of(texts(shard[begin:end], row[begin:end]))
             state = cover(words, self.ngram, known)
             weights[begin:end], fills[begin:end] = weigh(words, state)
@@ -158,7 +180,7 @@ class _Decided:
         self.cluster_size[which] = len(np.unique(page))
 
     def table(self) -> pa.Table:
-        """DECIDED, in order of shard and id."""
+        """DECIDED, in the order of the rows."""
         rows = self.rows
         gone = self.code != 0
         slotted = self.weights[:, 4].astype(np.uint32)
@@ -181,5 +203,4 @@ class _Decided:
             "own_words": pa.array(self.weights[:, 2].astype(np.uint32)),
             "exemplar": pa.array(self.exemplar),
         }
-        table = pa.table({n: columns[n] for n in DECIDED.names}, schema=DECIDED)
-        return table.take(pa.array(id_order(table, array(table, "shard"))))
+        return pa.table({n: columns[n] for n in DECIDED.names}, schema=DECIDED)

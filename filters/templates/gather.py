@@ -1,9 +1,10 @@
 """Round `pages`: what all that was counted says of one document.
 
 A line is boilerplate where at least `line_share` of its host's pages (and `line_pages`) have it
-word for word, or where it is a notice; the first page that has it keeps it. The page's family is
-the page that most of its anchors name. A host of fewer than `line_pages` pages is lone: no line of
-it can be counted, and its pages are named only where something else is done with them.
+word for word, or where it is a notice; which page keeps it is asked when it is known which pages
+stay (`templates.keepers`). The page's family is the page that most of its anchors name. A host of
+fewer than `line_pages` pages is lone: no line of it can be counted, and its pages are named only
+where something else is done with them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from ...documents.exchange import KEY, RANK
-from .count import ACROSS, AFTER, BEFORE, FILL, FIRST, LEAST, LONG, NOTICE
+from ._kernels_lines import AFTER, BEFORE, NEARLY, NOTICE, OFTEN
+from .count import ACROSS, FILL, LEAST
 from .rows import (
     ANCHOR,
     DOCUMENT,
     LINE,
     array,
-    document_hash,
     fraction,
     group_of,
+    home,
     mix,
     places,
     runs,
@@ -33,14 +35,13 @@ if TYPE_CHECKING:
     from ...documents.exchange import Texts
 
 # A line that may go: its digest; pages of the host that have it, hosts for a notice; how it stands
-# (`count.FIRST`: this page keeps it; `BEFORE`, `AFTER`: it has the neighbour that most have here;
-# `NOTICE`: it goes wherever it stands; `OFTEN`: half of the host's pages have it).
+# (`FIRST`: this page keeps it; `BEFORE`, `AFTER`: it has the neighbour that nearly all have here;
+# `NOTICE`: it goes at an end of the page; `OFTEN`, `NEARLY`: half, 9 in 10 of the pages have it).
 SEGMENT = pa.struct([
     pa.field("line", pa.uint64(), nullable=False),
     pa.field("pages", pa.uint32(), nullable=False),
     pa.field("how", pa.uint8(), nullable=False),
 ])  # fmt: skip
-OFTEN = 8
 VOTES = 5  # a page is of a family that one in so many of its anchors names; prose has anchors too
 FOUND = pa.schema([
     pa.field("partition", pa.uint64(), nullable=False),
@@ -51,6 +52,7 @@ FOUND = pa.schema([
     pa.field("family", pa.uint64(), nullable=False),  # 0: none
     pa.field("host", pa.uint64(), nullable=False),
     pa.field("host_pages", pa.uint32(), nullable=False),  # distinct URLs of it
+    pa.field("alone", pa.uint32(), nullable=False),  # words in lines that few pages have
     pa.field("lone", pa.bool_(), nullable=False),  # see `Templates.lone`
     pa.field("filled", pa.list_(pa.uint64()), nullable=False),
     pa.field("segments", pa.list_(SEGMENT), nullable=False),
@@ -63,7 +65,7 @@ class Gather:
 
     name: ClassVar[str] = "pages"
     line_pages: int = 5
-    line_share: str = "0.05"  # of the host's pages
+    line_share: str = "0.25"  # of the host's pages
     min_pages: int = 10
     lone: bool = False  # pages of lone hosts are named too
 
@@ -85,21 +87,23 @@ class Gather:
         often = -(-host_pages.astype(np.int64) * share.numerator // share.denominator)
         least = np.maximum(self.line_pages, often)
         known = (number >= least[document]) & (host != 0) & ((flag & FILL) == 0)
-        # A sentence that half of a host's pages say is boilerplate wherever it stands.
         often = known & (2 * number.astype(np.int64) >= host_pages[document])
-        said = often & ((flag & LONG) != 0)
-        flag = flag | (said * NOTICE + often * OFTEN).astype(np.uint8)
+        nearly = known & (10 * number.astype(np.int64) >= 9 * host_pages[document].astype(np.int64))
+        flag = flag | (often * OFTEN + nearly * NEARLY).astype(np.uint8)
         strip = line & (known | ((flag & NOTICE) != 0))
-        strip &= (flag & (BEFORE | AFTER | NOTICE)) != 0
+        strip &= (flag & (BEFORE | AFTER | NOTICE | OFTEN)) != 0
         filled = line & ((flag & FILL) != 0)
         filled &= 50 * number.astype(np.int64) >= host_pages[document]
         family = self._families(document, kind, values, number, flag, anchors)
         lone = (array(heads, "host") != 0) & (host_pages < self.line_pages) & self.lone
         segments, chosen, how = _lists(document, values, flag, strip & ~filled, len(starts))
-        inside = [values[chosen], number[chosen], how & (FIRST | NOTICE | OFTEN | BEFORE | AFTER)]
+        inside = [values[chosen], number[chosen], how & (NOTICE | OFTEN | NEARLY | BEFORE | AFTER)]
         ends, chosen, _ = _lists(document, values, flag, filled, len(starts))
         fills = pa.ListArray.from_arrays(ends, pa.array(values[chosen]))
-        own = document_hash(shard[starts], row[starts])
+        words = array(rows, "words")[order].astype(np.int64)
+        others = np.bincount(document[line], words[line], len(starts)).astype(np.int64)
+        alone = np.maximum(array(heads, "words").astype(np.int64) - others, 0)
+        own = home(shard[starts], row[starts])
         who = heads.column("document").combine_chunks()
         inner = (
             pa.concat_arrays([c.flatten() for c in who.chunks])
@@ -114,6 +118,7 @@ class Gather:
             "family": pa.array(family),
             "host": heads.column("host"),
             "host_pages": pa.array(host_pages.astype(np.uint32)),
+            "alone": pa.array(alone.astype(np.uint32)),
             "lone": pa.array(lone),
             "filled": fills,
             "segments": pa.ListArray.from_arrays(

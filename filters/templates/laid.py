@@ -11,6 +11,7 @@ from ...documents.text import TextView, text_view
 from . import _kernels as kernels
 from . import _kernels_laid as laid
 from . import _kernels_lines as lines
+from . import _kernels_marks as marks
 from .words import common
 
 
@@ -24,11 +25,22 @@ class Words(NamedTuple):
     ends: np.ndarray  # int64[rows]
 
 
+class Lines(NamedTuple):
+    """Lines of some texts one after another; see `_kernels.lines_of`."""
+
+    view: TextView
+    digests: np.ndarray  # uint64[lines]
+    lines: np.ndarray  # int64[lines, 3]: first byte, byte after, words
+    marks: np.ndarray  # uint8[lines]: what each may be, as of `_kernels_marks`
+    ends: np.ndarray  # int64[rows]
+
+
 class Template(NamedTuple):
     """What the pages of a family share, as tables of hashes (see `table_of`)."""
 
     shared: np.ndarray  # n-grams
     usual: np.ndarray  # words
+    heard: np.ndarray  # rare words that come again
 
 
 def words_of(texts: pa.Array) -> Words:
@@ -40,6 +52,20 @@ def words_of(texts: pa.Array) -> Words:
     kernels.words_of(view.data, view.offsets, common(), words, masks, places, ends)
     size = int(ends[-1]) if view.rows else 0
     return Words(view, words[:size], masks[:size], places[:size], ends)
+
+
+def lines_of(texts: pa.Array) -> Lines:
+    """Digests of the lines of some texts, as the survey has them."""
+    view = text_view(texts)
+    used = view.data[view.offsets[0] : view.offsets[-1]]
+    room = int(np.count_nonzero(used == 10)) + view.rows
+    digests, found = np.empty(room, np.uint64), np.empty((room, 3), np.int64)
+    ends = np.empty(view.rows, np.int64)
+    kernels.lines_of(view.data, view.offsets, digests, found, ends)
+    size = int(ends[-1]) if view.rows else 0
+    marked = np.empty(size, np.uint8)
+    marks.marks(view.data, found[:size], marked)
+    return Lines(view, digests[:size], found[:size], marked, ends)
 
 
 def grams(of: Words, n: int) -> list[np.ndarray]:
@@ -70,29 +96,24 @@ def weigh(of: Words, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights int32[rows, 5] and hashes of fills uint64[rows]; see the kernel."""
     out = np.empty((of.view.rows, 5), np.int32)
     fills = np.empty(of.view.rows, np.uint64)
-    laid.weigh(of.words, of.places, of.ends, state, out, fills)
+    laid.weigh(of.words, of.masks, of.places, of.ends, state, out, fills)
     return out, fills
 
 
 def strip(
-    of: Words,
+    of: Lines,
     gone: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     marked: tuple[np.ndarray, np.ndarray],
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Cuts (rows, starts, lengths, least pages), fill-in lines int64[rows, 4]; see the kernel."""
-    used = of.view.data[of.view.offsets[0] : of.view.offsets[-1]]
-    room = int(np.count_nonzero(used == 10)) + of.view.rows
-    rows, starts, lengths, least = (np.empty(room, np.int64) for _ in range(4))
+    rows, starts, lengths, least = (np.empty(len(of.lines), np.int64) for _ in range(4))
     fills = np.empty((of.view.rows, 4), np.int64)
-    number = lines.strip(
-        of.view.data, of.view.offsets, of.words, of.places, of.ends, *gone, *marked,
-        rows, starts, lengths, least, fills,
-    )  # fmt: skip
+    number = lines.strip(*of[1:], *gone, *marked, rows, starts, lengths, least, fills)
     return [values[:number] for values in (rows, starts, lengths, least)], fills
 
 
-def in_code(of: Words) -> np.ndarray:
-    """Whether each word stands in a line of code, bool[words]."""
-    out = np.empty(len(of.words), bool)
-    lines.code(of.view.data, of.view.offsets, of.words, of.places, of.ends, out)
+def in_code(of: Lines) -> np.ndarray:
+    """Whether each line is one of code, bool[lines]."""
+    out = np.empty(len(of.lines), bool)
+    lines.code(of.lines, of.marks, of.ends, out)
     return out

@@ -6,8 +6,9 @@ these rules there and nowhere else. As a stage they look at every page, for reci
 
 C4 drops lines that mention JavaScript or cookie policies; here one such word is not enough (a
 recipe has cookies), and a notice stands at the head or foot of a page that says nothing of the kind
-elsewhere (an article on privacy does). Lines of navigation alone never go: a run of short lines
-does, where several name the parts of a site. Code is left alone. `benchmarks/templates.py rules`
+elsewhere (an article on privacy does), and is not its title. Lines of navigation alone never go: a
+run of short lines does, where several name the parts of a site and no prose stands before it, or
+none after it (a lesson has lists of words). Code is left alone. `benchmarks/templates.py rules`
 measures it on lines that people labelled.
 """
 
@@ -24,7 +25,9 @@ import pyarrow as pa
 from ...documents.edits import Edits
 from ...documents.errors import UsageError
 from ...documents.stage import Measured
-from .laid import Words, in_code, words_of
+from .._exact import check_counts
+from ._kernels_lines import FOOT, HEAD, PARAGRAPH
+from .laid import Lines, Words, in_code, lines_of, words_of
 from .words import bits_of, held, notices
 
 SHARES = (
@@ -40,7 +43,8 @@ PARTS = (
     "sitemap careers jobs privacy terms account subscribe newsletter events gallery services "
     "products support kontakt impressum startseite accueil inicio hem"
 )
-HEAD, FOOT = 4, 3  # lines of a page where notices stand, a quarter of its lines at most
+RESERVED = "reserved vorbehalten réservés reservados riservati voorbehouden"
+TITLE = 12  # words; a page's first line, of at most so many and without a stop, is its title
 
 
 @cache
@@ -57,7 +61,7 @@ class LineRules:
     """
 
     name: ClassVar[str] = "line_rules"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 4
     reasons: ClassVar[tuple[str, ...]] = ("keep",)
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -70,6 +74,7 @@ class LineRules:
 
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""
+        check_counts(self, self.__slots__)
         for name in self.__slots__:
             if getattr(self, name) < 1:
                 msg = f"line_rules: {name} is {getattr(self, name)}, expected >= 1"
@@ -83,7 +88,8 @@ class LineRules:
         change = np.ones(len(rows), bool)
         change[1:] = (rows[1:] != rows[:-1]) | (lines[1:] != lines[:-1])
         first = np.flatnonzero(change)
-        kind = self._kinds(words, first, rows[first], lines[first])
+        every = lines_of(batch.column("text"))
+        kind = self._kinds(words, every, first, rows[first], lines[first])
         cut = kind > 0
         starts, lengths = _spans(words, first[cut], rows[first[cut]])
         counts = {
@@ -104,9 +110,9 @@ class LineRules:
         return np.zeros(len(scores[KINDS[0]]), np.uint8)
 
     def _kinds(
-        self, words: Words, first: np.ndarray, row: np.ndarray, line: np.ndarray
+        self, words: Words, every: Lines, first: np.ndarray, row: np.ndarray, line: np.ndarray
     ) -> np.ndarray:
-        """Rule that each line falls under, from 1; 0: none."""
+        """Rule that each line with words falls under, from 1; 0: none."""
         if not len(first):
             return np.zeros(0, np.int64)
         size = np.diff(np.append(first, len(words.words)))
@@ -114,9 +120,10 @@ class LineRules:
         def told(table: np.ndarray) -> np.ndarray:
             return np.add.reduceat(held(table, words.words), first)
 
-        prose = ~in_code(words)[first]
+        prose = ~in_code(every)[np.append(0, every.ends)[row] + line]
         notice = (told(notices()) >= self.notice_words) & (size <= self.notice_length) & prose
-        notice &= _at_an_end(row, notice)
+        title = _title(words, row, first, size) & (told(_table(RESERVED)) == 0)
+        notice &= _at_an_end(row, notice) & ~title
         share = (told(_table(SHARES)) == size) & (size >= 2) & (size <= self.share_length) & prose
         share &= told(_table(NETWORKS)) > 0
         short = (size <= self.run_length) & prose
@@ -129,6 +136,7 @@ class LineRules:
         run = (number >= self.run_lines) & (
             np.add.reduceat(part.astype(np.int64), begin) >= self.run_parts
         )
+        run &= ~_between(row, size >= PARAGRAPH)[begin]
         navigation = short & np.repeat(run, number)
         return np.select([notice, share, navigation], [1, 2, 3], 0)
 
@@ -144,6 +152,29 @@ def _at_an_end(row: np.ndarray, notice: np.ndarray) -> np.ndarray:
     end = (at < head) | (at >= most[row] - foot)
     elsewhere = np.bincount(row, notice & ~end, len(most)) > 0
     return end & ~elsewhere[row]
+
+
+def _title(words: Words, row: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Lines that are a page's title, bool[lines]."""
+    found = np.zeros(len(row), bool)
+    found[:1] = True
+    found[1:] = row[1:] != row[:-1]
+    after = words.places[first + size - 1, 1]  # the byte after the last word
+    inside = np.minimum(after, len(words.view.data) - 1)
+    stop = (after < words.view.offsets[row + 1]) & np.isin(words.view.data[inside], STOPS)
+    return found & (size <= TITLE) & ~stop
+
+
+STOPS = (33, 46, 58, 59)
+
+
+def _between(row: np.ndarray, prose: np.ndarray) -> np.ndarray:
+    """Lines with a line of prose of their text before and after them, bool[lines]."""
+    place = np.arange(len(row))
+    starts = np.searchsorted(row, row)  # rows ascend
+    before = np.maximum.accumulate(np.where(prose, place, -1)) >= starts
+    after = np.minimum.accumulate(np.where(prose, place, len(row))[::-1])[::-1]
+    return before & (after < np.searchsorted(row, row, "right"))
 
 
 def _spans(words: Words, first: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -71,8 +71,16 @@ def places(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def document_hash(shard: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """The partition in which the rows of a document meet."""
+    """A number for each document."""
     return mix(shard, row.astype(np.uint64))
+
+
+def home(shard: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The partition in which the rows of a document meet: one for 256 neighbours in a shard.
+
+    So an added shard has rows in few partitions; and a host of any size splits.
+    """
+    return mix(shard, row.astype(np.uint64) >> np.uint64(8))
 
 
 def fraction(text: str) -> Fraction:
@@ -118,9 +126,7 @@ ROWS = pa.schema([
 ])  # fmt: skip
 # What was counted: of lines and anchors that enough pages share, and of all pages.
 SEEN = pa.schema([
-    *(f for f in ROWS if f.name not in {"page", "words", "mark", "before", "after"}),
-    pa.field("page", pa.uint64(), nullable=False),
-    pa.field("mark", pa.uint16(), nullable=False),  # page: anchors
+    *(f for f in ROWS if f.name not in {"before", "after"}),
     pa.field("pages", pa.uint32(), nullable=False),  # that have it; page: of its host
     pa.field("flag", pa.uint8(), nullable=False),
 ])  # fmt: skip

@@ -4,6 +4,7 @@
     count     pages and hosts with the same line or anchor        (`templates.count`)
     gather    what that says of one page: boilerplate, family     (`templates.gather`)
     families  members laid over what their family shares          (`templates.families`)
+    keepers   of each line the page that keeps it                 (`templates.keepers`)
 
 MinHash misses template pages, because a slot breaks all n-grams over it: at 10 % of scattered slot
 words two pages have Jaccard 0.42. Three things mend it. Words that fill slots are masked (numbers,
@@ -15,12 +16,16 @@ prose that the template does not explain keep it, whatever its template is.
 A family is found without comparing pages. An anchor (4 masked items in a row; the least 24 hashes
 of a page) that pages share names the first of them; most of a page's anchors name the same page.
 
-Three outcomes. Boilerplate lines are cut (reason `boilerplate`), but for the first page of the host
-that has them, headings of what stays (marked `#`, or at most 4 words over a paragraph of 8), rows
-of tables of which a row stays, and code (between fences; or indented, after a blank line, in texts
-of which over a quarter is not). On a host of fewer than `line_pages` pages no line can be counted;
-`lone: line_rules` has its pages cut by `line_rules` (reasons `notice`, `share_bar`, `navigation`),
-which look at nothing but the page.
+Three outcomes. Boilerplate lines are cut (reason `boilerplate`) where they stand in blocks, as the
+host's pages have them: at the head or foot of a page; within it, only what half of the host's pages
+have, and no sentences (clauses of a contract, warnings: a document with holes is worse than one
+that repeats another). Of each line one page keeps it, which is not dropped here. What stays
+whatever the host says: headings of what stays (marked `#`, or at most 4 words over a paragraph of 8
+or a list), tables of which a row stays, lists of which half the items do, and code (between fences;
+indented, after a blank line, in texts of which over a quarter is not; or lines that read so: see
+`_kernels_marks`). On a host of fewer than `line_pages` pages no line can be counted; `lone:
+line_rules` has its pages cut by `line_rules` (reasons `notice`, `share_bar`, `navigation`), which
+look at nothing but the page.
 
 Fill-in lines (one skeleton, a different fill on every page) are marked in scores and evidence: they
 hold facts. Template pages go (reason `template`), but for `exemplars` of each family; `witness` is
@@ -46,10 +51,12 @@ from ...documents.errors import UsageError, did_you_mean
 from ...documents.stage import Evidence, Measured, Stage
 from ...documents.text import TextView, text_view
 from . import _kernels as kernels
+from . import _kernels_url as kernels_url
 from .count import Count
-from .families import CHOICES, DECIDED, Families
+from .families import CHOICES, Families
 from .gather import Gather
-from .laid import strip, words_of
+from .keepers import DECIDED, Keepers, Kept
+from .laid import lines_of, strip
 from .line_rules import KINDS, LineRules
 from .rows import (
     ANCHOR,
@@ -65,7 +72,7 @@ from .rows import (
     no_documents,
     places,
 )
-from .words import common, notices
+from .words import common, ignored, notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,11 +93,12 @@ EXCERPT = 120  # characters of a line that are shown
 class TemplateSurvey:
     """Scores `host` and `page` uint64: hashes of host (0: none) and URL (of the id where none).
 
-    http and https, `www.` or not, a fragment and a slash at the end make no other page.
+    http and https, `www.` or not, the usual port, a fragment, a slash at the end, campaigns and
+    sessions in query or path, and the order of what a query has make no other page.
     """
 
     name: ClassVar[str] = "template_survey"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 5
     reasons: ClassVar[tuple[str, ...]] = ("keep",)
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
     needs_text: ClassVar[bool] = False
@@ -109,7 +117,7 @@ class TemplateSurvey:
 def _hashes(column: pa.Array) -> np.ndarray:
     view = text_view(column)
     out = np.zeros(view.rows, np.uint64)
-    kernels.hash_addresses(view.data, view.offsets, out)
+    kernels_url.hash_addresses(view.data, view.offsets, ignored(), out)
     return out
 
 
@@ -122,7 +130,7 @@ class Templates:
     """
 
     name: ClassVar[str] = "templates"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 8
     reasons: ClassVar[tuple[str, ...]] = ("keep", "template")
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {
@@ -133,7 +141,7 @@ class Templates:
     decided: ClassVar[pa.Schema] = DECIDED
 
     line_pages: int = 5  # pages of a host with a line, from which it may be boilerplate
-    line_share: str = "0.05"  # and of the host's pages; exact: a decimal or a fraction
+    line_share: str = "0.25"  # and of the host's pages; exact: a decimal or a fraction
     notice_hosts: int = 10  # hosts with a notice, from which it is one wherever it stands
     anchor_ngram: int = 4  # masked items in an anchor
     anchors: int = 24  # of a page
@@ -183,7 +191,7 @@ class Templates:
 
     @property
     def rounds(self) -> Sequence[Round]:
-        """Count, gather, families."""
+        """Count, gather, families, keepers, kept."""
         return (
             Count(notice_hosts=self.notice_hosts),
             Gather(
@@ -202,6 +210,8 @@ class Templates:
                 exemplars=self.exemplars,
                 choice=self.choice,
             ),
+            Keepers(),
+            Kept(),
         )
 
     @property
@@ -306,7 +316,7 @@ class Templates:
         segments, gone_ends = _flat(found.column("segments"), _stays(found))
         gone = [segments.field(n).to_numpy(zero_copy_only=False) for n in ("line", "how", "pages")]
         filled, marked_ends = _flat(found.column("filled"), np.ones(len(text), bool))
-        return strip(words_of(text), (*gone, gone_ends), (filled.to_numpy(), marked_ends))
+        return strip(lines_of(text), (*gone, gone_ends), (filled.to_numpy(), marked_ends))
 
 
 def _stays(found: pa.Table) -> np.ndarray:

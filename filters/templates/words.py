@@ -40,6 +40,27 @@ NOTICES = (
     "privacidade galletas riservati informativa voorbehouden rettigheter oikeudet evästeitä"
 )
 
+# Parameters of a URL that name a visit or the way to a page, and no page; beside `utm_*`. Without
+# `sid`, `ref` and `share`, by which some sites name their pages.
+VISITS = (
+    "sessionid session_id phpsessid jsessionid aspsessionid cfid cftoken fbclid gclid dclid "
+    "gclsrc gbraid wbraid gad_source srsltid msclkid yclid twclid ttclid li_fat_id mc_cid mc_eid "
+    "mkt_tok igshid igsh _ga _gl _hsenc _hsmi ref_src ref_url"
+)
+
+
+@cache
+def ignored() -> np.ndarray:
+    """Hashes of `VISITS`, as `hash_addresses` reads names."""
+    found = np.zeros(len(VISITS.split()), np.uint64)
+    for i, name in enumerate(VISITS.split()):
+        value = 0
+        for byte in name.encode():
+            value = (value * int(kernels.BASE) + byte) & 0xFFFFFFFFFFFFFFFF
+        found[i] = value
+    found.flags.writeable = False
+    return found
+
 
 @cache
 def notices() -> np.ndarray:

@@ -81,3 +81,13 @@ def test_line_rules_any_text_keeps_the_contract_and_a_second_run_cuts_nothing(te
 def test_line_rules_wrong_field_is_named():
     with pytest.raises(UsageError, match="run_lines is 0"):
         LineRules(run_lines=0)
+
+
+def test_title_and_lists_of_words_between_paragraphs_stay():
+    body = "The river is long and wide and goes down to the sea.\n" * 5
+    words = "home\nhouse\nshop\nschool\nhelp\nnews\nblog\n"
+    texts = [f"Privacy browser with cookies\n{body}", f"{body}{words}{body}"]
+    found, _ = left(*texts)
+    assert found == texts
+    found, _ = left(f"{words}{body}")
+    assert found == [body]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gristmill.documents.text import text_view
 from gristmill.filters.templates import _kernels as kernels
 from gristmill.filters.templates import _kernels_laid as kernels_laid
 from gristmill.filters.templates import _kernels_lines as kernels_lines
+from gristmill.filters.templates import _kernels_marks as kernels_marks
+from gristmill.filters.templates import _kernels_url as kernels_url
 from gristmill.filters.templates import laid
-from gristmill.filters.templates.words import common, notices
+from gristmill.filters.templates.words import common, ignored, notices
 
 PIECES = st.sampled_from(
     [
@@ -31,6 +33,9 @@ PIECES = st.sampled_from(
             "# ",
             "| ",
             "```\n",
+            "```sh\n",
+            "```a``` ",
+            "~~~\n",
             "* ",
             "    ",
             "\n==\n",
@@ -51,6 +56,9 @@ PIECES = st.sampled_from(
             "\uff0c",
             "é",
         ),
+        # Words are read eight bytes at a time, those of other scripts byte by byte.
+        *("Zymurgys", "z2zymurgyZ", "zymurgiczymurgic", "zymurgyé", "@", "[", "`", "{", "/", ":"),
+        *("C++ ", "C# ", "-"),
     ]
 )
 TEXTS = st.one_of(
@@ -108,26 +116,30 @@ def test_weigh_arbitrary_bytes_equals_twin(twin, values, cut, n, data):
     chosen = data.draw(st.lists(st.sampled_from(every), unique=True) if every else st.just([]))
     words = laid.words_of(column)
     plain = sorted({w.hash for text in texts for w in twin.scan(text, common())})
-    usual = data.draw(st.lists(st.sampled_from(plain), unique=True) if plain else st.just([]))
-    tables = [laid.table_of(np.array(values, np.uint64)) for values in (chosen, usual)]
+    some = st.lists(st.sampled_from(plain), unique=True) if plain else st.just([])
+    usual, heard = data.draw(some), data.draw(some)
+    tables = [laid.table_of(np.array(values, np.uint64)) for values in (chosen, usual, heard)]
     state = laid.cover(words, n, laid.Template(*tables))
     out, fills = laid.weigh(words, state)
-    sizes = [getattr(kernels_laid, x) for x in ("GAP", "PROSE", "SENTENCE", "TOLD", "BRIDGE")]
+    names = ("GAP", "PROSE", "SENTENCE", "TOLD", "BRIDGE", "PLAIN", "VERSE")
+    names += ("CARD", "LABEL", "VALUE")
+    sizes = [getattr(kernels_laid, name) for name in names]
     for row, text in enumerate(texts):
-        told = twin.weigh(text, common(), n, set(chosen), set(usual), sizes)
+        told = twin.weigh(text, common(), n, set(chosen), set(usual), set(heard), sizes)
         assert (*out[row].tolist(), int(fills[row])) == told
 
 
-HOW = {"first": 1, "notice": 4, "often": 8, "before": 16, "after": 32}
+HOW = {"first": 1, "notice": 4, "often": 8, "before": 16, "after": 32, "nearly": 64}
 
 
 @given(BATCHES, st.integers(0, 2), st.data())
 def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
     column, texts = sliced(values, cut)
     gone, marked = [], []
-    hows = st.sets(st.sampled_from([*HOW, "before", "after"]))
+    hows = st.sets(st.sampled_from([*HOW]), min_size=data.draw(st.integers(0, 4)))
     for text in texts:
-        own = sorted({twin.exact(line) for line in twin.lines_of(twin.scan(text, common()))})
+        lines = twin.lines_of(twin.scan(text, common()))
+        own = sorted({twin.exact(line, text) for line in lines})
         some = st.lists(st.sampled_from(own), unique=True) if own else st.just([])
         gone.append({line: data.draw(hows) for line in sorted(data.draw(some))})
         marked.append(sorted(data.draw(some))[:1])
@@ -142,9 +154,12 @@ def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
     pages = [{line: data.draw(st.integers(1, 9)) for line in x} for x in gone]
     seen = flat([x.values() for x in pages], np.uint32)
     (rows, starts, lengths, least), fills = laid.strip(
-        laid.words_of(column), (flat(gone), how, seen, ends(gone)), (flat(marked), ends(marked))
+        laid.lines_of(column), (flat(gone), how, seen, ends(gone)), (flat(marked), ends(marked))
     )
-    names = ("HEADING", "PARAGRAPH", "BLOCK_LINES", "BLOCK_WORDS")
+    names = (
+        *("HEADING", "PARAGRAPH", "BLOCK_LINES", "BLOCK_WORDS", "LONGEST", "SCALE", "AGAIN"),
+        *("HEAD", "FOOT", "ENDS", "ITEMS", "PROGRAM"),
+    )
     sizes = [getattr(kernels_lines, name) for name in names]
     expected = []
     for row, text in enumerate(texts):
@@ -153,6 +168,85 @@ def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
         assert tuple(fills[row].tolist()) == told
     found = [x.tolist() for x in (rows, starts, lengths, least)]
     assert list(zip(*found, strict=True)) == expected
+
+
+WRITTEN = st.one_of(
+    st.text(st.sampled_from("abS(){}[];:=!+-_&`/*<> \t.,'\"1#|"), max_size=14),
+    st.lists(
+        st.sampled_from(
+            [
+                *("item(s)", "Cart(0)", "f(", "x", ")", "==", "=", "--", "-x", "->", "::", ":="),
+                *("&&", "__", "<b>", "SELECT", "FROM", "*", "git", "innen)", "a,", "tm)", "X(c)"),
+            ]
+        ),
+        max_size=6,
+    ).map(" ".join),
+)
+
+
+@given(WRITTEN)
+def test_marks_of_any_line_equal_twin(twin, line):
+    lines = laid.lines_of(pa.array([line], pa.large_string()))
+    reads = lines.marks & kernels_marks.READS != 0
+    bare = line.encode().strip(twin.SPACE)
+    assert reads.tolist() == [twin.reads_as_code(bare)][: len(reads)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('if __name__ == "__main__":', 'with open("x.csv") as f:', "print(x)", "np.zeros((3, 4))"),
+        *(
+            "SELECT name, age",
+            "FROM Customers",
+            "WHERE city = 'Berlin'",
+            "`make install`",
+            "x += 1",
+        ),
+        *(
+            "conda install -c conda-forge x",
+            "ls -l /tmp",
+            "grep --count a b",
+            "a.b->c",
+            "std::sort",
+        ),
+        *("// a remark", "<div>", "y := 3", "run()", "items.append(row, 3)"),
+    ],
+)
+def test_code_of_any_kind_reads_as_code(twin, line):
+    assert laid.lines_of(pa.array([line])).marks[0] & kernels_marks.READS
+    assert twin.reads_as_code(line.encode())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("Home > News > Sports", "Comment(s)", "Cart (0)", "Cart(0)", "Home :: News :: Contact"),
+        *("Share on X (opens in a new window)", "Share on X(opens in a new window)", "== News =="),
+        *("FROM OUR BLOG", "SELECT YOUR COUNTRY", "read more ->", "Teilnehmer(innen)", "______"),
+        *("© 2020 - All rights reserved -", "Tel: +49 30 123 - Fax: 124", "Smith(2020, p. 4)"),
+        *(
+            "Previous || Next",
+            "Terms & Conditions",
+            "E-mail: a_b@c.example",
+            "a -- b",
+            "=====",
+            "=)",
+        ),
+    ],
+)
+def test_furniture_of_pages_reads_not_as_code(twin, line):
+    assert not laid.lines_of(pa.array([line])).marks[0] & kernels_marks.READS
+    assert not twin.reads_as_code(line.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [("the people of the city zymurgy quokka", 2), ("the of city zymurgy quokka numbat", 0)],
+)
+def test_masks_rare_words_only_where_two_thirds_are_known(twin, text, masked):
+    assert np.count_nonzero(laid.words_of(pa.array([text])).masks) == masked
+    assert sum(word.masked for word in twin.scan(text.encode(), common())) == masked
 
 
 def test_masks_numbers_names_and_rare_words_hide_what_fills_a_slot(twin):
@@ -165,29 +259,71 @@ def test_masks_language_without_a_table_is_not_masked_away():
     view = text_view(pa.array(["kieli jota taulukko ei tunne pysyy kokonaan"], pa.large_string()))
     words, masks = np.empty(64, np.uint64), np.empty(64, np.uint8)
     count = kernels.scan(
-        view.data, 0, view.offsets[1], common(), words, masks, np.empty((64, 3), np.int64)
+        view.data,
+        0,
+        view.offsets[1],
+        common(),
+        words,
+        masks,
+        np.empty((64, 3), np.int64),
+        np.empty(64, np.uint64),
     )
     assert count == 7
     assert not masks[:count].any()
 
 
-PARTS = "http|https|://|www.|WWW.|A.Example|a.example|/|/|#|#!|b|B|?q=1|é"
+PARTS = (
+    "http|https|://|www.|WWW.|A.Example|a.example|/|/|#|#!|b|B|?q=1|é|:80|:443|:8|?|&|&|="
+    "|utm_a=1|UTM_|gclid=2|GCLID|gclid|;|;jsessionid=3|amp;|_gl=4"
+)
 ADDRESSES = st.lists(st.sampled_from(PARTS.split("|"))).map("".join)
 
 
 @given(st.lists(st.one_of(st.none(), ADDRESSES), max_size=5), st.integers(0, 2))
-def test_addresses_hash_equals_twin(twin, values, cut):
+@example(values=[":80;"], cut=0)
+def test_addresses_hash_equals_twin(naive, twin, values, cut):
     view = text_view(pa.array(values, pa.large_string())[cut:])
     out = np.ones(view.rows, np.uint64)
-    kernels.hash_addresses(view.data, view.offsets, out)
-    assert out.tolist() == [twin.address((v or "").encode()) for v in values[cut:]]
+    kernels_url.hash_addresses(view.data, view.offsets, ignored(), out)
+    told = set(ignored().tolist())
+    address = naive("naive_addresses").address
+    assert out.tolist() == [address((v or "").encode(), told, twin) for v in values[cut:]]
 
 
 def test_addresses_of_one_page_have_one_hash():
-    same = ["http://a.example/b", "https://www.A.example/b/", "https://a.example/b#part"]
-    others = ["https://a.example/B", "https://a.example/b?q=1", "https://a.example/b#!part"]
+    same = [
+        "http://a.example/b", "https://www.A.example/b/", "https://a.example/b#part",
+        "https://a.example:443/b", "https://a.example/b?", "https://a.example/b/?utm_source=x",
+        "https://a.example/b?PHPSESSID=1&utm_id=2", "https://a.example/b;jsessionid=4F",
+        "http://a.example/b/;JSESSIONID=1?_gl=x", "http://a.example/b;/?gclid=",
+        "https://a.example/b?_gl=1&amp;utm_medium=x&amp;srsltid=y&fbclid=z",
+    ]  # fmt: skip
+    others = [
+        "https://a.example/B", "https://a.example/b?q=1", "https://a.example/b#!part",
+        "https://a.example/b;q=1", "https://a.example/b?q=1&q=1", "https://a.example/b?r=1",
+        "https://a.example/b?q=1&r=2", "https://a.example/b?q=2&r=1", "https://a.example/b?q=1r=2",
+        "https://a.example//b", "https://a.example/b/c", "https://a.example/b?amp=1",
+    ]  # fmt: skip
     view = text_view(pa.array([*same, *others], pa.large_string()))
     out = np.empty(view.rows, np.uint64)
-    kernels.hash_addresses(view.data, view.offsets, out)
-    assert len(set(out[:3].tolist())) == 1
-    assert len(set(out[2:].tolist())) == 4
+    kernels_url.hash_addresses(view.data, view.offsets, ignored(), out)
+    assert len(set(out[: len(same)].tolist())) == 1
+    assert len(set(out[len(same) - 1 :].tolist())) == 1 + len(others)
+
+
+@given(st.permutations(["a=1", "b=2", "a=3", "c", "utm_id=4"]), st.sampled_from(["&", "&amp;"]))
+def test_addresses_order_of_parameters_does_not_count(order, between):
+    urls = [f"https://a.example/?{between.join(order)}", "https://a.example/?a=1&a=3&b=2&c"]
+    view = text_view(pa.array(urls, pa.large_string()))
+    out = np.empty(2, np.uint64)
+    kernels_url.hash_addresses(view.data, view.offsets, ignored(), out)
+    assert out[0] == out[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "fence"),
+    [("```", True), ("```python", True), ("````", True), ("~~~", True), ("```so```", False)],
+)
+def test_fences_open_with_a_name_and_end_in_no_backticks(line, fence):
+    mark = laid.lines_of(pa.array([line])).marks[0]
+    assert (mark & kernels_marks.FENCE != 0) == fence

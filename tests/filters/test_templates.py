@@ -8,7 +8,7 @@ import pytest
 
 from gristmill.documents.errors import UsageError
 from gristmill.documents.exchange import CuttingStage
-from gristmill.filters.templates import Templates
+from gristmill.filters.templates import Templates, families
 
 
 def test_stage_is_one_that_cuts(hosts):
@@ -48,6 +48,24 @@ def test_page_with_prose_of_its_own_stays_without_the_template(hosts, draw):
     assert sum(t is None for t in left) == 27
     standing = "The forecast is made four times a day"
     assert sum(standing in left[i] for i in range(0, 40, 4)) <= 1  # the host's first page keeps it
+
+
+def test_members_are_laid_a_bounded_number_of_bytes_at_a_time_same_results(
+    hosts, draw, monkeypatch
+):
+    docs = [hosts.filled(draw, i, own=draw.choice([0, 20, 80, 900])) for i in range(40)]
+    whole, sizes, cover = hosts.decide(docs)[:2], [], families.cover
+
+    def seen(words, *rest):
+        sizes.append((words.view.rows, int(words.view.offsets[-1] - words.view.offsets[0])))
+        return cover(words, *rest)
+
+    monkeypatch.setattr(families, "cover", seen)
+    monkeypatch.setattr(families, "FETCH", 4000)
+    assert hosts.decide(docs)[:2] == whole
+    assert all(rows == 1 or size <= 4000 for rows, size in sizes)
+    assert {rows > 1 for rows, _ in sizes} == {size > 4000 for _, size in sizes} == {True, False}
+    assert sum(rows for rows, _ in sizes) > 30
 
 
 def test_family_across_hosts_is_found(hosts, draw):
@@ -135,12 +153,13 @@ def test_fill_in_lines_are_marked_and_stay(hosts, draw):
     assert all("This was written by" in note for note in measured.evidence.notes)
 
 
-def test_notice_on_ten_hosts_goes_where_it_is_seen_once(hosts, draw):
+def test_notice_on_ten_hosts_goes_where_it_is_seen_once_at_an_end(hosts, draw):
     notice = "We use cookies to make this page work as well as it can for you."
     saying = "The early bird catches the worm, as people have always said here."
+    recipe = "The cookies will keep for a week in a tin that closes well."
     docs = [
         hosts.Doc(
-            f"{hosts.prose(draw, 80)}\n{notice}\n{saying}",
+            f"{notice}\n{hosts.prose(draw, 80)}\n{recipe}\n{hosts.prose(draw, 50)}\n{saying}",
             f"https://h{i}.example/",
             f"h{i}.example",
         )
@@ -148,7 +167,26 @@ def test_notice_on_ten_hosts_goes_where_it_is_seen_once(hosts, draw):
     ]
     _, left, _ = hosts.decide(docs)
     assert sum(notice in text for text in left) == 1
-    assert all(saying in text for text in left)
+    assert all(saying in text and recipe in text for text in left)
+
+
+def test_line_is_kept_by_a_page_that_stays(hosts, draw):
+    terms = ["Terms", "Write to the office of the house before you copy what you have read on it."]
+    pages = [f"{hosts.filled(draw, i).text}\n" + "\n".join(terms) for i in range(40)]
+    pages += ["\n".join([hosts.prose(draw, 200), *terms]) for _ in range(6)]
+    for seed in range(5):  # whichever URL has the least hash
+        docs = hosts.host_of(pages, f"h{seed}.example")
+        found, left, _ = hosts.decide(docs)
+        keep = [i for i in range(40, 46) if all(line in left[i] for line in terms)]
+        assert len(keep) == 1  # an article, which says more than the pages that are examples
+        assert sum(found[i]["code"] for i in range(40)) == 37
+
+
+def test_line_is_kept_by_the_page_with_most_lines_of_its_own(hosts, draw):
+    menu = "Home | Recipes | Songs | About us"
+    pages = [f"{menu}\n{hosts.prose(draw, 30 + 40 * (i == 7))}" for i in range(20)]
+    _, left, _ = hosts.decide(hosts.host_of(pages))
+    assert [i for i, text in enumerate(left) if menu in text] == [7]
 
 
 def test_hosts_of_few_pages_get_line_rules_where_asked(hosts, draw):

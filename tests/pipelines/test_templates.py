@@ -93,8 +93,6 @@ def test_run_planted_templates_go_and_own_prose_stays(made, facts):
         assert one["evidence"]["witness_id"] in {
             why(open_run(run), u)["documents"][0]["document"]["id"] for u in exemplars
         }
-    cuts = told(run, min(facts[0]["with_own_text"]))["cuts"]
-    assert {c["reason"] for c in cuts} == {"boilerplate"}
 
 
 def test_run_books_balance_to_the_last_token(made):
@@ -170,3 +168,48 @@ def test_ledger_and_report_list_the_largest(made, facts):
     page = (made[0] / "report.html").read_text()
     assert "<h2>Templates</h2>" in page
     assert all(h["host"] in page for h in facts)
+
+
+FRAMED = """
+name: framed
+root: data
+sources: {a: {paths: [a.jsonl], converter: plain, max_loss: 0}}
+shared: [templates]
+"""
+HEADER = ["Home · Recipes · Songs · About us", "Find a dish", "Write to those who cook"]
+FOOTER = "All that you read on this page may be copied by people who ask before they do."
+
+
+def test_run_boilerplate_is_cut_and_told(tiny, ask, naive):
+    hosts, draw = naive("made_hosts"), random.Random(11)
+    own = [hosts.prose(draw, 80 + i) for i in range(20)]
+    rows = [
+        {"text": "\n".join([*HEADER, text, FOOTER]), "url": f"https://a.example/{i}"}
+        for i, text in enumerate(own)
+    ]
+    out = tiny(FRAMED, a=rows).out
+    left = [
+        text
+        for path in sorted((out / "corpus").glob("*.parquet"))
+        for text in pq.read_table(path)["text"].to_pylist()
+    ]
+    header, footer = "\n".join(HEADER) + "\n", f"\n{FOOTER}"
+    bare = sorted(t.removeprefix(header).removesuffix(footer).removesuffix("\n") for t in left)
+    assert bare == sorted(own)  # of each line one page keeps it
+    assert [sum(line in text for text in left) for line in (*HEADER, FOOTER)] == [1, 1, 1, 1]
+    lost = sum(len(row["text"].encode()) for row in rows) - sum(len(t.encode()) for t in left)
+    said = "SELECT account, reason, documents, bytes FROM flow WHERE stage = 'templates'"
+    books = {(account, reason): rest for account, reason, *rest in ask(out, said)}
+    assert books["stripped", "boilerplate"] == [19, lost]
+    assert books["kept", ""] == [20, sum(len(t.encode()) for t in left)]
+    assert set(books) == {("in", ""), ("kept", ""), ("stripped", "boilerplate")}
+    assert verify(open_run(out)) == []
+    keeper = next(i for i, text in enumerate(own) if header + text + footer in left)
+    for i in range(20):
+        stage = told(out, f"https://a.example/{i}")
+        cuts = {cut["text"] for cut in stage["cuts"] if cut["reason"] == "boilerplate"}
+        assert any(FOOTER.startswith(cut[:60]) for cut in cuts) == (i != keeper)
+        if i != keeper:
+            note = stage["evidence"]["boilerplate"]
+            assert note["pages_of_host"] == 20
+            assert {cut["pages"] for cut in note["cuts"]} == {20}
