@@ -78,6 +78,17 @@ def check_flags(stage: object, fields: Iterable[str]) -> None:
             raise UsageError(msg)
 
 
+def check_names(stage: object, fields: Iterable[str]) -> None:
+    """Make each field, a string or a list of strings, a tuple; UsageError for anything else."""
+    for name in fields:
+        value = getattr(stage, name)
+        every = (value,) if isinstance(value, str) else value
+        if not isinstance(every, (tuple, list)) or not all(isinstance(v, str) for v in every):
+            msg = f"{_label(stage)}.{name}: found {value!r}, expected a string or a list of strings"
+            raise UsageError(msg)
+        object.__setattr__(stage, name, tuple(every))
+
+
 class Rule(NamedTuple):
     """A measured value against a threshold: `part`, or part / whole where there is a whole."""
 

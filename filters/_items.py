@@ -2,8 +2,9 @@
 
 A file is JSON objects, a line each, plain or `.gz` or `.zst`. What is looked for is the question:
 the first of `QUESTION` that an object has, unless the recipe names fields. Where that is shorter
-than `min_words`, the choices or the answer are added to it. An item that is still too short, or
-that consists of what many others hold, cannot be told from ordinary text: how many is said.
+than `min_words`, the choices are added to it, or the answer where there are none. An item that is
+still too short, or that consists of what many others hold, cannot be told from ordinary text: how
+many is said.
 
 Texts that three items or more share in 20 tokens or longer (an instruction, a passage) are left
 out of an item when enough is left: the question alone is then looked for.
@@ -27,6 +28,7 @@ from ..documents.fingerprint import path_digest
 from ..documents.text import text_view
 from . import _kernels_items as kernels
 from ._characters import table
+from ._near import WIDEST, Words, form_words, words_at
 
 QUESTION = ("question", "prompt", "problem", "query", "text", "input", "goal", "sentence")
 MORE = ("choices", "options", "endings", "answers", "answer", "target", "completion")
@@ -59,6 +61,8 @@ class Index:
     local: np.ndarray  # int32: its number in the item
     spelled: list[np.ndarray | None]  # hashes of its tokens, where it must be there word for word
     short: tuple[np.ndarray, ...]  # of `_kernels_items.near`; no tokens for items that are long
+    said: list[list[str]]  # its words, where `short` has it or it has numbers; else none
+    form: Words  # of items that `short` has, as `_near` counts them
     judged: tuple[np.ndarray, ...]  # bases, weights, own, total_weight, total_own
     notes: tuple[str, ...]
 
@@ -104,8 +108,9 @@ def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item
             )
             raise UsageError(f"{msg}{has or 'none'}; name them with `fields`")
         name = next((str(item[key]) for key in _NAMES if item.get(key) not in (None, "")), "")
-        more = [] if fields else [_field(item, key) for key in MORE]
-        yield Item(path.name, name or f"line {number}", text, "\n".join(filter(None, more)))
+        # The key is not behind the choices wherever a page has them.
+        more = "" if fields else next(filter(None, (_field(item, key) for key in MORE)), "")
+        yield Item(path.name, name or f"line {number}", text, more)
 
 
 def load_index(
@@ -145,39 +150,50 @@ def _load(
 ) -> Index:
     n, min_words, *_ = limits
     items = [item for path in files for item in read_items(path, fields, where)]
-    hashes, free, ends = _tokens([item.text for item in items])
-    words = _words(free, ends)
+    words = _words(_tokens([item.text for item in items]))
     for at in np.flatnonzero(words < min_words).tolist():
         items[at] = items[at]._replace(text=f"{items[at].text}\n{items[at].more}")
-    hashes, free, ends = _tokens([item.text for item in items])
-    words = _words(free, ends)
+    tokens = _tokens([item.text for item in items])
+    words = _words(tokens)
     seen: set[bytes] = set()
     keep = []
     short = 0
     for at in range(len(items)):
-        own = hashes[ends[at] : ends[at + 1]].tobytes()
-        if words[at] < min_words or ends[at + 1] - ends[at] < n:
+        own = tokens.hashes[tokens.of(at)]
+        if words[at] < min_words or len(own) < n:
             short += 1
-        elif own not in seen:
-            seen.add(own)
+        elif own.tobytes() not in seen:
+            seen.add(own.tobytes())
             keep.append(at)
-    return _build(items, hashes, free, ends, np.array(keep, np.int64), limits, short)
+    return _build(items, tokens, np.array(keep, np.int64), limits, short)
 
 
-def _tokens(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class _Tokens(NamedTuple):
+    """The tokens of all items, one item after the other."""
+
+    raw: bytes  # the texts
+    hashes: np.ndarray  # uint64
+    free: np.ndarray  # bool: of a script without spaces
+    places: np.ndarray  # int64[tokens, 2]: first and last byte of each
+    ends: np.ndarray  # int64[items + 1]
+
+    def of(self, item: int) -> slice:
+        return slice(int(self.ends[item]), int(self.ends[item + 1]))
+
+
+def _tokens(texts: list[str]) -> _Tokens:
     view = text_view(pa.array(texts, pa.large_string()))
     room = int(view.offsets[-1] - view.offsets[0]) if len(texts) else 0
-    out, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
-    ends = np.zeros(len(texts) + 1, np.int64)
-    nowhere = np.empty((0, 2), np.int64)
-    size = kernels.tokens(view.data, view.offsets, table(), out, free, ends, nowhere)
-    return out[:size], free[:size], ends
+    hashes, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
+    places, ends = np.empty((room, 2), np.int64), np.zeros(len(texts) + 1, np.int64)
+    size = kernels.tokens(view.data, view.offsets, table(), hashes, free, ends, places)
+    return _Tokens(view.data.tobytes(), hashes[:size], free[:size], places[:size], ends)
 
 
-def _words(free: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _words(tokens: _Tokens) -> np.ndarray:
     """Length of each row in words; two characters of a script without spaces count as one."""
-    halves = np.concatenate([[0], np.cumsum(np.where(free, 1, 2))])
-    return np.asarray((halves[ends[1:]] - halves[ends[:-1]]) // 2, np.int64)
+    halves = np.concatenate([[0], np.cumsum(np.where(tokens.free, 1, 2))])
+    return np.asarray((halves[tokens.ends[1:]] - halves[tokens.ends[:-1]]) // 2, np.int64)
 
 
 def _length(free: np.ndarray) -> int:
@@ -213,18 +229,16 @@ def _without_passages(
 
 def _build(
     items: list[Item],
-    hashes: np.ndarray,
-    free: np.ndarray,
-    ends: np.ndarray,
+    tokens: _Tokens,
     keep: np.ndarray,
     limits: tuple[int, int, int, int],
     short: int,
 ) -> Index:
     """The index over the items `keep`; see the module."""
     n, min_words, full_to, long_from = limits
-    all_grams = np.empty(len(hashes), np.uint64)
-    kernels.grams(hashes, ends, n, all_grams)
-    lists = [all_grams[ends[at] : ends[at + 1]] for at in keep]
+    all_grams = np.empty(len(tokens.hashes), np.uint64)
+    kernels.grams(tokens.hashes, tokens.ends, n, all_grams)
+    lists = [all_grams[tokens.of(at)] for at in keep.tolist()]
     distinct = [np.unique(g[: len(g) - n + 1]) for g in lists]
     known, df = np.unique(np.concatenate([np.zeros(0, np.uint64), *distinct]), return_counts=True)
     weight_of = [0] + [
@@ -235,11 +249,12 @@ def _build(
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     spelled: list[np.ndarray | None] = []
     near: list[np.ndarray] = []
+    said: list[list[str]] = []
     chosen, lengths, sizes = [], [], []
     common = 0
     for at, listed in zip(keep.tolist(), lists, strict=True):
         number = np.searchsorted(known, listed[: len(listed) - n + 1])
-        alone = free[ends[at] : ends[at + 1]]
+        alone = tokens.free[tokens.of(at)]
         asked = _without_passages(df[number], alone, len(listed), n, min_words)
         inside = _covered(asked, len(listed), n)
         telling = _covered(asked & (df[number] <= COMMON), len(listed), n)
@@ -255,11 +270,14 @@ def _build(
         lengths.append(_length(alone[inside]))
         common_form = _length(alone[telling]) < min_words
         whole = lengths[-1] <= full_to or common_form
-        mine = hashes[ends[at] : ends[at + 1]][inside]
+        mine = tokens.hashes[tokens.of(at)][inside]
         joined = bool(inside[inside.argmax() :][: sizes[-1]].all())  # no passage in its middle
         spelled.append(mine if whole and joined else None)
         loose = joined and lengths[-1] < long_from and not common_form
         near.append(mine if loose else mine[:0])
+        where = tokens.places[tokens.of(at)][inside]
+        read = words_at(tokens.raw, where) if loose or sizes[-1] <= WIDEST else []
+        said.append(read if loose or any(map(str.isdigit, read)) else [])
     bases = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(number) for number, _, _ in found], out=bases[1:])
     none = np.zeros(0, np.int64)
@@ -288,6 +306,8 @@ def _build(
         local=(order - bases[of[order]]).astype(np.int32),
         spelled=spelled,
         short=_frames(near),
+        said=said,
+        form=form_words(read for read, mine in zip(said, near, strict=True) if len(mine)),
         judged=(bases, heavy, owned, *totals),
         notes=("; ".join(notes),),
     )

@@ -1,62 +1,220 @@
 # mypy: ignore-errors
 """Kernels that fold what stands for ASCII, and find e-mail addresses; `pii.py` states the rules.
 
-Folding puts one ASCII byte for each full-width character, digit of another script, dash and space
-that is written instead of the ASCII one, so that all rules that come after see ASCII alone. Where
-bytes went is told, for masks go into the text as it was.
+Folding puts one ASCII byte for each full-width character, digit of another script, hyphen and space
+that is written instead of the ASCII one, for a dash within a number, and for a reference
+(`&#64;`, `&commat;`, `%40`), so that all rules that come after see ASCII alone. What nobody sees
+(soft hyphens, zero-width spaces) is nothing, or a space. Where bytes went is told, for masks go
+into the text as it was.
 
 Addresses are looked for at each `@`, over `work`, the folded copy; what is found is overwritten
 with a byte that belongs to nothing, as the mask does in the text, and what stands before is tried
 again.
 """
 
+# ruff: noqa: PLR1714 - Numba compiles chains of comparisons to less
+
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from ._kernels_common import _decode, _ends
+from ._kernels_common import (
+    ALNUM,
+    ALPHA,
+    GONE,
+    HEX,
+    LATIN,
+    LETTER,
+    LOCAL,
+    MARK,
+    UNSPACED,
+    UPPER,
+    _decode,
+    _ends,
+)
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
 EMAIL = 0  # a kind; the others follow in `_kernels_pii`
 REACH = 320  # bytes: the longest address
-GONE = 1  # what a masked byte is in `work`
-# Bits of `classes`, by byte
-ALNUM, LOCAL, UPPER, LETTER = 1, 4, 16, 32
-# Classes of `_characters`: MARK, NUMBER, LETTER (of other scripts), LATIN, UNSPACED
-WORDLIKE, OTHER, LATIN, SPACE_FREE = 5, 7, 8, 9
+DASH, NONE = 0x80, 0x81  # what a character stands for that is no byte of ASCII in every place
+BACK = 40  # bytes before a dash that are looked at
+LONE = 10  # digits after which a dash is none of a number: a year follows, or another number
+LONGEST = 24  # letters of a reference's name
 CALLED, RESERVED = 2, 4  # bits of a top-level domain: usual in addresses; kept for examples
 
 
 @njit(cache=True, nogil=True)
-def fold(data, offsets, stands, out, bounds, marks):
+def _found(h, known):
+    """What an open table (slots uint64, 0: free; values) holds for the hash `h`; or 0."""
+    slots, values = known
+    h |= np.uint64(1)
+    mask = np.uint64(len(slots) - 1)
+    at = (h >> np.uint64(32)) & mask
+    while slots[at] != 0:
+        if slots[at] == h:
+            return np.int64(values[at])
+        at = (at + np.uint64(1)) & mask
+    return np.int64(0)
+
+
+@njit(cache=True, nogil=True)
+def _reference(data, i, end, names):
+    """The code point that a reference at `i` stands for, and its size; or 0, 0.
+
+    `names`: slots uint64 (0: free) by hash, as for `_top`, and the code point of each.
+    """
+    if data[i] == 0x25:  # %40
+        good = i + 2 < end and data[i + 1] == 0x34 and data[i + 2] == 0x30
+        return (0x40, 3) if good else (0, 0)
+    p = i + 1
+    if p >= end or data[p] != 0x23:
+        h = np.uint64(0xCBF29CE484222325)
+        while p < end and p - i <= LONGEST and (data[p] | 32) - 0x61 < 26 and data[p] >= 0x41:
+            h = (h ^ np.uint64(data[p])) * np.uint64(0x100000001B3)
+            p += 1
+        if p == i + 1 or p >= end or data[p] != 0x3B:
+            return 0, 0
+        cp = _found(h, names)
+        return (cp, p + 1 - i) if cp else (0, 0)
+    p += 1
+    base = 10
+    if p < end and data[p] | 32 == 0x78:
+        base, p = 16, p + 1
+    value = 0
+    first = p
+    while p < end and p - first < 7:
+        b = data[p]
+        if 0x30 <= b <= 0x39:
+            value = value * base + b - 0x30
+        elif base == 16 and 0x61 <= b | 32 <= 0x66:
+            value = value * base + (b | 32) - 0x57
+        else:
+            break
+        p += 1
+    good = p < end and data[p] == 0x3B and p > first and value >= 0x20
+    return (value, p + 1 - i) if good else (0, 0)
+
+
+@njit(cache=True, nogil=True)
+def _read_as(data, i, end, stands):
+    """What the character or reference at `i` stands for, or 0; its size."""
+    _, ascii_of, names = stands
+    if data[i] < 0x80:
+        cp, size = _reference(data, i, end, names)
+    else:
+        cp, size = _decode(data, i, end)
+    if size < 2 or cp >= 0x10000:
+        return np.int64(0), size
+    return (np.int64(cp) if cp < 0x7F else np.int64(ascii_of[cp])), size
+
+
+@njit(cache=True, nogil=True)
+def _in_number(data, i, end, stands, out, n, low):
+    """Whether a dash before `i` stands within a number.
+
+    `out` from `low` to `n` is what stands before it: fewer than `LONE` digits, or a card's twelve.
+    """
+    after = np.int64(data[i]) if i < end else np.int64(0x20)
+    if after >= 0x80 or after == 0x26:
+        after, _ = _read_as(data, i, end, stands)
+    digit = 0x30 <= after <= 0x39
+    if not digit and after != 0x28 and after != 0x20:
+        return False
+    before = np.int64(out[n - 1]) if n > low else np.int64(0x20)
+    good = before == 0x20 or before == 0x29 or 0x30 <= before <= 0x39
+    digits = run = 0
+    fours = True
+    t = n - 1
+    while t >= low and n - t < BACK:
+        b = out[t]
+        if 0x30 <= b <= 0x39:
+            digits += 1
+            run += 1
+        elif b == 0x20 or b == 0x2D or b == 0x28 or b == 0x29 or b == 0x2E or b == 0x2F:
+            fours &= run == 4
+            run = 0
+        else:
+            break
+        t -= 1
+    many = digits >= LONE and not (digits == 12 and fours and run == 4)
+    return good and not (digit and many)
+
+
+@njit(cache=True, nogil=True)
+def _bound(data, i, size, lo, hi):
+    """Whether what nobody sees, at `i`, stands within what is no space and is ASCII on a side.
+
+    Where something was masked counts as ASCII. Elsewhere a space makes no difference.
+    """
+    if i <= lo or i + size >= hi:
+        return False
+    a, b = data[i - 1], data[i + size]
+    if (a <= 0x20 and a != GONE) or (b <= 0x20 and b != GONE):
+        return False
+    return a < 0x7F or b < 0x7F
+
+
+@njit(cache=True, nogil=True)
+def _meaning(row, i, stands, gap, out, n):
+    """What the character or reference at `i` stands for there, or 0; its size; if `gap` matters."""
+    data, lo, hi, low = row
+    value, size = _read_as(data, i, hi, stands)
+    matters = False
+    if value == DASH:
+        value = 0x2D if _in_number(data, i + size, hi, stands, out, n, low) else 0
+    elif value == NONE:
+        matters = _bound(data, i, size, lo, hi)
+        value = 0x20 if gap else NONE
+    return value, size, matters
+
+
+@njit(cache=True, nogil=True)
+def fold(data, offsets, stands, gap, out, bounds, marks, unsure):
     """Write the texts folded to `out` uint8, and int64[rows + 1] bounds; how many were folded.
 
-    `stands`: pairs of bytes that what is folded begins with, uint8[65536], and the byte for a code
-    point below 65,536, or 0. `marks` int64[folded, 2]: from which byte of `out` on how many bytes
-    more stood before; more folded than it holds: call again.
+    `stands`: pairs of bytes that what is folded begins with, uint8[65536], the byte for a code
+    point below 65,536, or 0, and names of references (`_reference`); what nobody sees is a space
+    where `gap`, or else nothing. `marks`
+    int64[folded, 2]: twice the byte of `out` from which on bytes were left out (and one more where
+    they stand before it), and how many were by then; more folded than it holds: call again.
+    `unsure` bool[rows]: whether it matters if `gap`.
     """
-    pairs, ascii_of = stands
-    one, eight = np.uint64(1), np.uint64(8)  # unsigned: Numba asks of other places if they wrap
+    pairs = stands[0]
+    one, eight = np.uint64(1), np.uint64(8)
+    first, percent = (
+        np.uint64(0xC2),
+        np.uint64(0x25),
+    )  # unsigned: Numba asks of other places if they wrap
     n = np.uint64(0)
     folded = shift = 0
     bounds[0] = 0
     for r in range(len(offsets) - 1):
         i, end = np.uint64(offsets[r]), np.uint64(offsets[r + 1])
+        unsure[r] = False
         while i < end:
             b = np.uint64(data[i])
-            if b >= 0xC2 and i + one < end and pairs[b << eight | np.uint64(data[i + one])]:
-                cp, size = _decode(data, np.int64(i), np.int64(end))
-                if size > 1 and ascii_of[cp]:
-                    out[n] = ascii_of[cp]
+            value = size = 0
+            if b >= first:
+                known = i + one < end and pairs[b << eight | np.uint64(data[i + one])] != 0
+            else:
+                known = b - percent <= one
+            if known:
+                row = data, offsets[r], offsets[r + 1], bounds[r]
+                value, size, matters = _meaning(row, np.int64(i), stands, gap, out, np.int64(n))
+                unsure[r] |= matters
+            if value:
+                if value != NONE:
+                    out[n] = value
                     n += one
-                    i += np.uint64(size)
-                    shift += size - 1
-                    if folded < len(marks):
-                        marks[folded, 0], marks[folded, 1] = n, shift
-                    folded += 1
-                    continue
+                i += np.uint64(size)
+                shift += size - (value != NONE)
+                if folded < len(marks):
+                    marks[folded, 0] = n << one | np.uint64(value == NONE)
+                    marks[folded, 1] = shift
+                folded += 1
+                continue
             out[n] = b
             n += one
             i += one
@@ -75,6 +233,15 @@ def _before(work, i, lo, table):
 
 
 @njit(cache=True, nogil=True)
+def _escaped(work, i, classes):
+    """Whether the two bytes at `i` are hex digits that stand for a mark of an address."""
+    a, b = work[i], work[i + 1]
+    if a == 0x33:
+        return b >= 0x3A and classes[b] & HEX != 0
+    return a == 0x32 and classes[b] & HEX != 0 and b | 32 not in (0x62, 0x64, 0x65)  # `+`, `-`, `.`
+
+
+@njit(cache=True, nogil=True)
 def _local(work, at, lo, classes, table):
     """Where what stands before the `@` begins, or -1; and whether its script has no spaces.
 
@@ -87,15 +254,18 @@ def _local(work, at, lo, classes, table):
         kind, size = 0, 1
         if work[s - 1] >= 0x80:
             kind, size = _before(work, s, lo, table)
-            if s == at and kind == SPACE_FREE:
+            if s == at and kind == UNSPACED:
                 free = True
-            if kind < WORDLIKE or (kind == SPACE_FREE) != free:
+            if kind < MARK or (kind == UNSPACED) != free:
                 break
         elif free or not classes[work[s - 1]] & LOCAL:
             break
-        elif classes[work[s - 1]] & LETTER:
+        elif s + 2 <= at and work[s - 1] == 0x25 and _escaped(work, s, classes):
+            s += 2  # to=%3Cjoe@mail.com
+            break
+        elif classes[work[s - 1]] & ALPHA:
             kind = LATIN
-        if kind in (OTHER, LATIN):
+        if kind in (LETTER, LATIN):
             if script and script != kind:
                 break
             script = kind
@@ -114,21 +284,13 @@ def _local(work, at, lo, classes, table):
 @njit(cache=True, nogil=True)
 def _top(work, i, end, tlds):
     """Bits of the top-level domain that stands from `i` to `end`; 0: there is none such."""
-    slots, bits = tlds
     h = np.uint64(0xCBF29CE484222325)
     for t in range(i, end):
         b = np.uint64(work[t])
         if np.uint64(0x41) <= b <= np.uint64(0x5A):
             b += np.uint64(32)
         h = (h ^ b) * np.uint64(0x100000001B3)
-    h |= np.uint64(1)
-    mask = np.uint64(len(slots) - 1)
-    at = (h >> np.uint64(32)) & mask
-    while slots[at] != 0:
-        if slots[at] == h:
-            return bits[at]
-        at = (at + np.uint64(1)) & mask
-    return 0
+    return _found(h, tlds)
 
 
 @njit(cache=True, nogil=True)
@@ -151,12 +313,12 @@ def _label(work, i, hi, classes, table, tlds):
         if work[e] < 0x80:
             if not classes[work[e]] & ALNUM and (work[e] != 0x2D or e == i):
                 break
-            inside &= not foreign and (coded or classes[work[e]] & LETTER != 0)
+            inside &= not foreign and (coded or classes[work[e]] & ALPHA != 0)
         else:
             cp, size = _decode(work, e, hi)
-            if table[cp] < WORDLIKE or (e == i and table[cp] == WORDLIKE):
+            if table[cp] < MARK or (e == i and table[cp] == MARK):
                 break
-            free |= e == i and table[cp] == SPACE_FREE
+            free |= e == i and table[cp] == UNSPACED
             inside &= foreign
         e += size
         if inside:

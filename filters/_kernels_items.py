@@ -17,11 +17,10 @@ from html.entities import name2codepoint
 import numpy as np
 from numba import njit
 
-from ._kernels_common import _decode, _mix
+from ._kernels_common import MARK, UNSPACED, _decode, _mix
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
-SPACE_FREE, WORDLIKE = 9, 5  # of `_characters`: UNSPACED; MARK, NUMBER, LETTER, LATIN above 4
 SOFT_HYPHEN, FULL_WIDTH = 0xAD, 0xFEE0  # the latter less than the ASCII character it is of
 BASE = np.uint64(0x9E3779B97F4A7C15)
 _NAMED = sorted((int.from_bytes(n.encode()), c) for n, c in {**name2codepoint, "apos": 39}.items())
@@ -79,7 +78,7 @@ def _goes_on(data, i, end, table):
     if i >= end:
         return False
     cp, _ = _char(data, i, end)
-    return table[cp] >= WORDLIKE and table[cp] != SPACE_FREE
+    return table[cp] >= MARK and table[cp] != UNSPACED
 
 
 @njit(cache=True, nogil=True)
@@ -120,11 +119,11 @@ def _token(data, i, end, table):
         else:
             cp, size = _char(data, i, end)
             kind = table[cp]
-        if kind >= WORDLIKE:
+        if kind >= MARK:
             break
         i += size
     start = i
-    free = kind == SPACE_FREE
+    free = kind == UNSPACED
     h = np.uint64(0xCBF29CE484222325)
     while i < end:
         if data[i] < 0x80 and data[i] != 0x26:  # most bytes: nothing is decoded
@@ -132,7 +131,7 @@ def _token(data, i, end, table):
             if data[i] == 0x27 and i > start and not free and _goes_on(data, i + 1, end, table):
                 i += 1
                 continue
-            if kind < WORDLIKE or (free and i > start):
+            if kind < MARK or (free and i > start):
                 at = _broken(data, i + 1, end, table) if data[i] == 0x2D and not free else -1
                 if at < 0 or i == start:
                     break
@@ -155,9 +154,9 @@ def _token(data, i, end, table):
         if quote and _goes_on(data, i + size, end, table):
             i += size
             continue
-        if kind < WORDLIKE:
+        if kind < MARK:
             break
-        if i > start and kind != WORDLIKE and (free or kind == SPACE_FREE):
+        if i > start and kind != MARK and (free or kind == UNSPACED):
             break
         if FULL_WIDTH < cp <= FULL_WIDTH + 0x7E:  # as the ASCII character
             h = _hashed(h, cp - FULL_WIDTH)

@@ -15,57 +15,32 @@ from __future__ import annotations
 
 from numba import njit
 
-from ._kernels_common import _ends
+from ._kernels_common import (
+    ALNUM,
+    ALPHA,
+    DIGIT,
+    GONE,
+    HEX,
+    UPPER,
+    _after,
+    _area,
+    _called,
+    _ends,
+    _is,
+    _issuer,
+    _luhn,
+    _measured,
+    _numeral,
+    _three,
+    _unit_at,
+    _when,
+    _word,
+)
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
 IPV4, IPV6, PHONE, IBAN, CARD = range(1, 6)  # kinds; e-mail comes before, secrets follow
 REACH = 320  # bytes
-GONE = 1  # what a masked byte is in `work`
-# Bits of `classes`, by byte
-ALNUM, DIGIT, HEX, UPPER, LETTER = 1, 2, 8, 16, 32
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _is(work, i, lo, hi, classes, bits):
-    return lo <= i < hi and classes[work[i]] & bits != 0
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _word(work, i, lo, hi, classes):
-    """Whether a letter, digit or `_` stands at `i`."""
-    return lo <= i < hi and (classes[work[i]] & ALNUM != 0 or work[i] == 0x5F)
-
-
-@njit(cache=True, nogil=True)
-def _after(work, i, lo, classes, words):
-    """Number of the word before `i`, up to four of ` .:(#=` and a tab between; or -1.
-
-    `lasts` uint8[65536]: pairs of bytes, ASCII in lower case, that words end with.
-    """
-    listed, lasts = words
-    s = i
-    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09, 0x23, 0x3D):
-        s -= 1
-    if s - 2 < lo or not lasts[(work[s - 2] | 32) << 8 | work[s - 1] | 32]:
-        return -1
-    k = _ends(work, lo, s, listed)
-    if k < 0:
-        return -1
-    start = s - (listed[1][k + 1] - listed[1][k])
-    letter = start > lo and work[start] < 0x80 and classes[work[start - 1]] & LETTER != 0
-    if letter or (s - start == 2 and work[s - 2] == 0x70 and work[s - 1] == 0x48):
-        return -1  # part of a word; `pH`
-    return k
-
-
-@njit(cache=True, nogil=True)
-def _digits(work, i, hi, classes):
-    """End of the digits that start at `i`, at most 20 of them."""
-    e = i
-    while e < hi and e - i < 20 and classes[work[e]] & DIGIT:
-        e += 1
-    return e
 
 
 @njit(cache=True, nogil=True)
@@ -80,7 +55,7 @@ def _ipv4(work, i, lo, hi, classes, reserved, before):
     wide = schemed or (i > lo and work[i - 1] == 0x40)
     a = b = c = 0
     while True:
-        e = _digits(work, p, hi, classes)
+        e = _numeral(work, p, hi, classes)
         if e == p or e - p > 3 or (e - p > 1 and work[p] == 0x30):
             return -1
         value = 0
@@ -89,12 +64,8 @@ def _ipv4(work, i, lo, hi, classes, reserved, before):
         if value > 255:
             return -1
         wide |= e - p == 3
-        if parts == 0:
-            a = value
-        elif parts == 1:
-            b = value
-        elif parts == 2:
-            c = value
+        if parts < 3:
+            a, b, c = b, c, value
         parts += 1
         p = e
         if parts == 4:
@@ -134,11 +105,7 @@ def _ipv6(work, at, lo, hi, classes, reserved):
         return -1, -1
     while e > s and work[e - 1] == 0x3A and (e - 2 < s or work[e - 2] != 0x3A):
         e -= 1  # a colon after it
-    groups = 0
-    gap = 0
-    run = 0
-    first = 0
-    second = 0
+    groups = gap = run = first = second = 0
     p = s
     while p < e:
         if work[p] == 0x3A:
@@ -174,59 +141,31 @@ def _ipv6(work, at, lo, hi, classes, reserved):
 
 
 @njit(cache=True, nogil=True)
-def _luhn(number, n):
-    total = 0
-    for t in range(n):
-        d = number[n - 1 - t]
-        if t % 2:
-            d *= 2
-            if d > 9:
-                d -= 9
-        total += d
-    return total % 10 == 0
-
-
-@njit(cache=True, nogil=True)
-def _issuer(number, n):
-    """Whether an issuer gives out numbers of this beginning and length."""
-    two = number[0] * 10 + number[1]
-    three = two * 10 + number[2]
-    four = three * 10 + number[3]
-    if number[0] == 4:
-        return n == 13 or n == 16 or n == 19
-    if 51 <= two <= 55 or 2221 <= four <= 2720:
-        return n == 16
-    if two == 34 or two == 37:
-        return n == 15
-    if four == 6011 or 644 <= three <= 649 or two == 65 or 3528 <= four <= 3589 or two == 62:
-        return n >= 16
-    return n == 14 and (300 <= three <= 305 or two == 36 or two == 38)
-
-
-@njit(cache=True, nogil=True)
-def _card(work, i, lo, hi, classes, number, numbered):
+def _card(work, i, lo, hi, classes, number):
     """End of a card number: 13 to 19 digits, 4-4-4-4 or 4-6-5; -1 for none."""
     if i > lo:
         b = work[i - 1]
-        if _word(work, i - 1, lo, hi, classes) or b == 0x2E or b == 0x2C or b == 0x2D or b == 0x2F:
+        if _word(work, i - 1, lo, hi, classes) or b == 0x2E or b == 0x2C or b == 0x2F:
             return -1
         if b == 0x2B or b == 0x23 or b == 0x3D or b == 0x26 or b == 0x24 or b == 0x25:
             return -1
-    e = _digits(work, i, hi, classes)
+        if b == 0x2D and _word(work, i - 2, lo, hi, classes):
+            return -1
+    e = _numeral(work, i, hi, classes)
     if e - i == 4:
         if e >= hi or (work[e] != 0x20 and work[e] != 0x2D):
             return -1
         mark = work[e]
-        f = _digits(work, e + 1, hi, classes)
+        f = _numeral(work, e + 1, hi, classes)
         if f - e == 5:
-            g = _digits(work, f + 1, hi, classes) if f < hi and work[f] == mark else -1
+            g = _numeral(work, f + 1, hi, classes) if f < hi and work[f] == mark else -1
             if g - f != 5:
                 return -1
-            e = _digits(work, g + 1, hi, classes) if g < hi and work[g] == mark else -1
+            e = _numeral(work, g + 1, hi, classes) if g < hi and work[g] == mark else -1
             if e - g != 5:
                 return -1
         elif f - e == 7:
-            e = _digits(work, f + 1, hi, classes) if f < hi and work[f] == mark else -1
+            e = _numeral(work, f + 1, hi, classes) if f < hi and work[f] == mark else -1
             if e - f != 6:
                 return -1
         else:
@@ -243,20 +182,7 @@ def _card(work, i, lo, hi, classes, number, numbered):
         if classes[work[t]] & DIGIT:
             number[n] = work[t] - 0x30
             n += 1
-    good = _issuer(number, n) and _luhn(number, n)
-    return e if good and _after(work, i, lo, classes, numbered) < 0 else -1
-
-
-@njit(cache=True, nogil=True)
-def _three(work, i, hi, classes):
-    """Three digits of which the first is 2 to 9, and no fourth."""
-    return (
-        i + 3 <= hi
-        and 0x32 <= work[i] <= 0x39
-        and classes[work[i + 1]] & DIGIT != 0
-        and classes[work[i + 2]] & DIGIT != 0
-        and not (i + 3 < hi and classes[work[i + 3]] & DIGIT != 0)
-    )
+    return e if _issuer(number, n) and _luhn(number, n) else -1
 
 
 @njit(cache=True, nogil=True)
@@ -265,30 +191,28 @@ def _shape(work, p, hi, classes):
     if work[p] == 0x31 and p + 1 < hi and (work[p + 1] in (0x20, 0x2D, 0x2E)):
         p += 2
     if p < hi and work[p] == 0x28:
-        if not _three(work, p + 1, hi, classes) or p + 4 >= hi or work[p + 4] != 0x29:
+        if not _area(work, p + 1, hi, classes) or p + 4 >= hi or work[p + 4] != 0x29:
             return -1
         p += 5
         if p < hi and work[p] == 0x20:
             p += 1
     else:
-        if not _three(work, p, hi, classes) or p + 3 >= hi or work[p + 3] not in (0x2D, 0x2E):
+        if not _area(work, p, hi, classes) or p + 3 >= hi or work[p + 3] not in (0x2D, 0x2E):
             return -1
         p += 4
     if not _three(work, p, hi, classes) or p + 3 >= hi or work[p + 3] not in (0x2D, 0x2E):
         return -1
     p += 4
-    e = _digits(work, p, hi, classes)
+    e = _numeral(work, p, hi, classes)
     return e if e - p == 4 else -1
 
 
 @njit(cache=True, nogil=True)
-def _american(work, i, lo, hi, classes, numbered):
+def _american(work, i, lo, hi, classes):
     """End of a number of that shape that is part of no longer one; or -1."""
     if i > lo:
         b = work[i - 1]
-        if _word(work, i - 1, lo, hi, classes) or b == 0x2E or b == 0x2F:
-            return -1
-        if b == 0x2B or b == 0x23 or b == 0x3D or b == 0x26:
+        if _word(work, i - 1, lo, hi, classes) or b in (0x2E, 0x2F, 0x2B, 0x23, 0x3D, 0x26, 0x24):
             return -1
         if b == 0x2D and _word(work, i - 2, lo, hi, classes):
             return -1
@@ -298,7 +222,7 @@ def _american(work, i, lo, hi, classes, numbered):
     if e < hi and (work[e] == 0x2D or work[e] == 0x2E) and _is(work, e + 1, lo, hi, classes, DIGIT):
         if work[e] == 0x2E or _shape(work, e + 1, hi, classes) < 0:  # or one after the other
             return -1
-    return e if _after(work, i, lo, classes, numbered) < 0 else -1
+    return e
 
 
 @njit(cache=True, nogil=True)
@@ -308,10 +232,9 @@ def _number(work, i, lo, hi, classes, least, groups):
     `groups` int64[16, 4]: digits, their value, bytes after, the mark among these.
     """
     p = i
-    total = 0
+    total = n = 0
     end = -1
-    n = 0
-    e = _digits(work, p, hi, classes)
+    e = _numeral(work, p, hi, classes)
     while total + e - p <= 15:
         total += e - p
         end = e
@@ -329,90 +252,89 @@ def _number(work, i, lo, hi, classes, least, groups):
             break
         if total >= 10 and not (q - e == 1 and work[e] == 0x2D):
             break
-        p, e = q, _digits(work, q, hi, classes)
+        p, e = q, _numeral(work, q, hi, classes)
+        if _when(work, p, e, hi, classes) and (total >= 6 or work[e] == 0x3A):
+            break
     if end < 0 or total < least or _word(work, end, lo, hi, classes):
         return -1, 0
     return end, n
 
 
 @njit(cache=True, nogil=True)
-def _measured(groups, n):
-    """Whether groups of digits are a date, years, hours, a decimal or a round number."""
-    a, x, _, mark = groups[0]
-    if n < 2:
-        return False
-    b, y, _, other = groups[1]
-    if a == 1 and b <= 2 and mark == 0x2E:
-        return True  # 7.35-7.45
-    year = a == 4 and 1800 <= x < 2100
-    if n == 2 and year and ((b == 4 and 1800 <= y < 2100) or (b == 2 and mark != 0x20)):
-        return True  # 2015-2016, 2015/16
-    zeros = 1
-    while zeros < n and groups[zeros, 0] == 3 and groups[zeros, 1] == 0:
-        zeros += 1
-    if zeros == n and a <= 3 and x >= 10 ** (a - 1):
-        return True  # 1 000 000
-    if n == 3 and mark == other and mark != 0x20:
-        c, z = groups[2, 0], groups[2, 1]
-        if a <= 2 and b <= 2 and x <= 31 and y <= 31 and c == 4 and 1800 <= z < 2100:
-            return True  # 12.05.2024
-        if year and b <= 2 and y <= 12 and c <= 2 and z <= 31:
-            return True  # 2024-05-12
-    if n == 4 and mark == 0x2E and other == 0x2D and groups[2, 3] == 0x2E:
-        hours = x <= 24 and groups[2, 1] <= 24 and y < 60 and groups[3, 1] < 60
-        return hours and a <= 2 and b == 2 and groups[2, 0] <= 2 and groups[3, 0] == 2
-    return False
+def _undashed(work, i, lo):
+    """Where a dash before `i` begins, or a hyphen with a space on a side (`Tel - 020`); or `i`."""
+    s = i - 1 if i > lo and work[i - 1] == 0x20 else i
+    if s > lo and work[s - 1] == 0x2D:
+        return s - 1 if s < i or (s - 1 > lo and work[s - 2] == 0x20) else i
+    if s - 3 >= lo and work[s - 3] == 0xE2 and work[s - 2] == 0x80 and 0x92 <= work[s - 1] <= 0x95:
+        return s - 3
+    return i
 
 
 @njit(cache=True, nogil=True)
 def _phone(work, i, lo, hi, classes, words, groups):
     """End of a telephone number that starts at `i` with a digit, `+` or `(`; or -1."""
-    labels, numbered, briefs = words
+    labels, numbered, briefs, (codes, units, sizes), _ = words
     if work[i] == 0x2B:
         if _word(work, i - 1, lo, hi, classes) or (i > lo and work[i - 1] == 0x2B):
             return -1
         if i + 1 >= hi or not 0x31 <= work[i + 1] <= 0x39:
             return -1
         e, n = _number(work, i + 1, lo, hi, classes, 8, groups)
-        if e < 0 or n < 2 or groups[0, 2] != 1 or groups[0, 3] != 0x2E:
+        if e < 0 or _unit_at(work, e, hi, classes, units):
+            return -1
+        good = _called(work, i + 1, e, classes, (codes, sizes), groups, n)
+        if good and e + 1 < hi and work[e] == 0x2C:  # @@ -1,8 +44123456,8 @@
+            good = not classes[work[e + 1]] & DIGIT
+        return e if good or _after(work, i, lo, classes, labels) >= 0 else -1
+    e = _american(work, i, lo, hi, classes)
+    if e >= 0 and _after(work, i, lo, classes, numbered) < 0:
+        if not _unit_at(work, e, hi, classes, units):
             return e
-        decimal = n == 2 or (groups[1, 0] >= 4 and groups[1, 3] != 0x2E)  # +37.774929
-        return -1 if decimal and _after(work, i, lo, classes, labels) < 0 else e
-    e = _american(work, i, lo, hi, classes, numbered)
-    if e >= 0:
-        return e
     if _word(work, i - 1, lo, hi, classes):
         return -1
     first = i + 1 if work[i] == 0x28 else i
     if not _is(work, first, lo, hi, classes, DIGIT):
         return -1
-    k = _after(work, i, lo, classes, labels)
+    k = _after(work, _undashed(work, i, lo), lo, classes, labels)
     if k < 0:
         return -1
     e, n = _number(work, first, lo, hi, classes, 7 if briefs[k] else 6, groups)
-    return -1 if e < 0 or _measured(groups, n) else e
+    if e < 0 or _measured(groups, n, sizes) or _unit_at(work, e, hi, classes, units):
+        return -1
+    return e
 
 
 @njit(cache=True, nogil=True)
-def _iban(work, i, lo, hi, classes, lengths):
-    if _word(work, i - 1, lo, hi, classes) or i + 4 > hi:
+def _iban(work, i, lo, hi, classes, countries):
+    """End of an account number whose two letters are at `i`; or -1.
+
+    In small letters after the word alone, or of digits alone after the country.
+    """
+    lengths, named = countries
+    if i < lo or _word(work, i - 1, lo, hi, classes) or i + 4 > hi:
         return -1
-    a, b = work[i] - 0x41, work[i + 1] - 0x41
+    if not classes[work[i]] & ALPHA or not classes[work[i + 1]] & ALPHA:
+        return -1
+    a, b = (work[i] | 32) - 0x61, (work[i + 1] | 32) - 0x61
     size = lengths[a * 26 + b]
-    if not (classes[work[i + 2]] & DIGIT and classes[work[i + 3]] & DIGIT):
+    if size == 0 or not (classes[work[i + 2]] & DIGIT and classes[work[i + 3]] & DIGIT):
         return -1
+    letters = UPPER if classes[work[i]] & classes[work[i + 1]] & UPPER else 0
+    if letters == 0 and _after(work, i, lo, classes, named) >= 0:
+        letters = ALPHA
     p = i + 4
     n = 4
     rest = 0
     while n < size:
-        if p < hi and work[p] == 0x20:
+        if p < hi and (work[p] == 0x20 or work[p] == 0x2D):
             p += 1
-        if p >= hi or not classes[work[p]] & (DIGIT | UPPER):
+        if p >= hi or not classes[work[p]] & (DIGIT | letters):
             return -1
         if classes[work[p]] & DIGIT:
             rest = (rest * 10 + (work[p] - 0x30)) % 97
         else:
-            rest = (rest * 100 + (work[p] - 0x37)) % 97
+            rest = (rest * 100 + ((work[p] | 32) - 0x57)) % 97
         n += 1
         p += 1
     rest = (rest * 10000 + (a + 10) * 100 + b + 10) % 97
@@ -420,10 +342,23 @@ def _iban(work, i, lo, hi, classes, lengths):
     return p if rest == 1 and not _word(work, p, lo, hi, classes) else -1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _may_call(work, i, lo, hi, lasts, thirds):
+    """Whether digits at `i` may be of that North American shape, or stand after a word of one."""
+    if i + 3 < hi and (work[i + 3] == 0x2D or work[i + 3] == 0x2E or work[i] == 0x31):
+        return True
+    s = i = _undashed(work, i, lo)
+    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09, 0x23, 0x3D):
+        s -= 1
+    if s - 2 < lo or lasts[(work[s - 2] | 32) << 8 | work[s - 1] | 32] == 0:
+        return False
+    return s - 3 < lo or thirds[(work[s - 3] | 32) << 8 | work[s - 1] | 32] != 0
+
+
 @njit(cache=True, nogil=True)
 def _at(work, i, lo, hi, what, tables, scratch):
     """What is found at the pair of bytes at `i` that may start it: (start, end, kind) or -1."""
-    classes, versions, phones, lengths = tables
+    classes, versions, phones, countries = tables
     b = work[i]
     on, reserved = what
     if b == 0x3A:
@@ -432,15 +367,17 @@ def _at(work, i, lo, hi, what, tables, scratch):
             return s, e, IPV6
     elif classes[b] & UPPER:
         if on[IBAN]:
-            return i, _iban(work, i, lo, hi, classes, lengths), IBAN
+            return i, _iban(work, i, lo, hi, classes, countries), IBAN
     else:
         if classes[b] & DIGIT:
             e = _ipv4(work, i, lo, hi, classes, reserved, versions) if on[IPV4] else -1
             if e >= 0:
                 return i, e, IPV4
-            e = _card(work, i, lo, hi, classes, scratch[0], phones[1]) if on[CARD] else -1
-            if e >= 0:
+            e = _card(work, i, lo, hi, classes, scratch[0]) if on[CARD] else -1
+            if e >= 0 and _after(work, i, lo, classes, phones[1]) < 0:
                 return i, e, CARD
+            if not _may_call(work, i, lo, hi, phones[0][1], phones[4]):
+                return i, -1, 0  # most numbers; to ask here is to leave out a call
         if on[PHONE]:
             return i, _phone(work, i, lo, hi, classes, phones, scratch[1]), PHONE
     return i, -1, 0
@@ -457,6 +394,7 @@ def find(work, places, may, what, tables, scratch, out):
     rows, starts, lengths, kinds = out
     offsets, todo = places
     classes = tables[0]
+    small = what[0][IBAN]
     n = 0
     for r in range(len(offsets) - 1):
         if not todo[r]:
@@ -469,9 +407,15 @@ def find(work, places, may, what, tables, scratch, out):
                 i += 1
                 continue
             if classes[work[i]] & ALNUM and _word(work, i - 1, lo, hi, classes):
-                i += 1  # most digits; to ask here is to leave out a call
-                continue
-            s, e, kind = _at(work, i, lo, hi, what, tables, scratch)
+                # most digits; to ask here is to leave out a call
+                if not small or work[i - 1] | 32 < 0x61 or not classes[work[i]] & DIGIT:
+                    i += 1
+                    continue
+                s, e, kind = i - 2, -1, IBAN  # after small letters
+                if not classes[work[i - 1]] & classes[work[max(lo, s)]] & UPPER:
+                    e = _iban(work, s, lo, hi, classes, tables[3])
+            else:
+                s, e, kind = _at(work, i, lo, hi, what, tables, scratch)
             if e < 0:
                 i += 1
                 continue

@@ -14,24 +14,15 @@ from __future__ import annotations
 
 from numba import njit
 
-from ._kernels_common import _ends
+from ._kernels_common import ALNUM, BASE64, DIGIT, GONE, HEX, LOCAL, VALUE, _ends, _word
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
 KEY, PRIVATE_KEY, SECRET = range(6, 9)  # kinds; those of personal data come before
 REACH = 4200  # bytes: the longest key
 NEAR = 128  # bytes: the longest name with its type and the spaces around `=`
-GONE = 1  # what a masked byte is in `work`
-# Bits of `classes`, by byte
-ALNUM, DIGIT, HEX, BASE64, VALUE = 1, 2, 8, 64, 128
-TOUCHED = 4 | BASE64  # what a key or a secret without quotes may end with
+TOUCHED = LOCAL | BASE64  # what a key or a secret without quotes may end with
 AFTER = (0x22, 0x26, 0x27, 0x29, 0x2C, 0x3B, 0x3C, 0x5C, 0x5D, 0x60, 0x7C, 0x7D)  # "&'),;<\\]`|}
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _word(work, i, lo, hi, classes):
-    """Whether a letter, digit or `_` stands at `i`."""
-    return lo <= i < hi and (classes[work[i]] & ALNUM != 0 or work[i] == 0x5F)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

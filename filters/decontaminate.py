@@ -12,6 +12,10 @@ for word, and so must one that mostly consists of what many items hold. Or, of a
 `long_from` words, all must be there but for one word between its first and its last: another, two
 (`don t`), none, or one more. Not where items are told apart by that
 word (`Which of the following is an example of ...`), and where a gram that is left says something.
+What is changed in an item of fewer than `long_from` words must be spelling or a word of form
+(`_near`): with another content word or number it is another question, which a page may ask; and so
+is an item of any length up to 400 tokens with another number in the place of one of its own. With
+`near: any` each of these counts too, so that items perturbed on purpose are found.
 So an item of nine words is found, a long one also with changes, and an instruction or passage that
 items share flags none of them. IDF-weighted scores with a threshold by length are the idea of
 `decon` (Olmo 3, 2025); the conditions and their exactness (whole numbers throughout) are ours. Case
@@ -21,7 +25,9 @@ a line's end, the width of letters, and whether they are character references (`
 Every occurrence is cut, and then what the cuts join, until nothing is found.
 
 What it cannot see: paraphrase, translation, items shorter than `min_words`, two changes in an item
-of up to about 20 words, and in one of eight or nine a change in the middle, where no gram is left.
+of up to about 20 words, in one of eight or nine a change in the middle, where no gram is left; a
+compound broken at its own hyphen at a line's end; of another question like an item and a changed
+copy of it in one text the copy, if it comes second.
 """
 
 from __future__ import annotations
@@ -43,8 +49,9 @@ from ..documents.stage import Evidence, Measured
 from ..documents.text import TextView, from_buffers, text_view
 from . import _kernels_items as kernels
 from ._characters import table
-from ._exact import check_counts, check_fractions, rational
+from ._exact import check_counts, check_fractions, check_names, rational
 from ._items import Index, load_index
+from ._near import same_numbers, same_question, words_at
 
 MOST_TOKENS = 100  # of a gram: an item with one changed word must keep some
 PASSES = 16  # over a text that is cut, at least; copies side by side take two
@@ -68,9 +75,10 @@ class Decontaminate:
     full_to: int = 12  # words: up to here all of an item must be there
     long_from: int = 25  # words: from here on `share` of it
     share: float = 0.4
+    near: str = "spelling"  # what may differ in a shorter item; or "any": numbers and content too
 
     name: ClassVar[str] = "decontaminate"
-    revision: ClassVar[int] = 5
+    revision: ClassVar[int] = 7
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -79,10 +87,12 @@ class Decontaminate:
         check_counts(self, ("ngram", "min_words", "full_to", "long_from"))
         check_fractions(self, ("share",))
         object.__setattr__(self, "files", as_paths(self.files, f"{self.name}.files"))
-        fields = (self.fields,) if isinstance(self.fields, str) else tuple(self.fields)
-        object.__setattr__(self, "fields", fields)
+        check_names(self, ("fields",))
         if self.policy not in ("drop", "cut", "keep"):
             msg = f"{self.name}.policy: found {self.policy!r}, expected drop, cut or keep"
+            raise UsageError(msg)
+        if self.near not in ("spelling", "any"):
+            msg = f"{self.name}.near: found {self.near!r}, expected spelling or any"
             raise UsageError(msg)
         if not 2 <= self.ngram <= min(self.min_words, MOST_TOKENS):
             msg = f"{self.name}.ngram: found {self.ngram}, expected 2 to "
@@ -143,11 +153,17 @@ class Decontaminate:
         needed = self.needed(index.words)
         rows, items, places, groups, best, every = _find(view, index, self.ngram, needed, again)
         whole = _spelled_out(view, index, rows, items, best)
+        if self.near == "spelling":
+            _other_questions(view, index, rows, items, best, np.flatnonzero(best[:, 0] > 0))
         almost = _but_one(view, index, self.ngram, (rows, items, places, groups), best)
+        if self.near == "spelling":
+            _other_questions(view, index, rows, items, best, almost[:, 0])
+            almost = almost[best[almost[:, 0], 0] > 0]
+        almost[:, 0] = rows[almost[:, 0]]
         if self.policy != "cut":
             every = np.zeros((0, 3), np.int64)
         loose = np.array([index.spelled[i] is None for i in items[every[:, 0]].tolist()], bool)
-        every = every[loose]
+        every = every[loose & (best[every[:, 0], 0] > 0)]
         every[:, 0] = rows[every[:, 0]]
         good = best[:, 0] > 0
         cuts = _passages(np.concatenate([every, *whole, almost]))
@@ -264,9 +280,10 @@ def _spelled_out(
 def _but_one(
     view: TextView, index: Index, n: int, found: tuple[np.ndarray, ...], best: np.ndarray
 ) -> np.ndarray:
-    """Look for short items that nothing was found of, but for one word; int64[m, 3] as above.
+    """Look for short items that nothing was found of, but for one word; int64[m, 3].
 
-    Where one stands, `best` gets its share and its bytes. A text is read again only for these.
+    Of each which of the `rows`, first and last byte; `best` gets these and its share. A text is
+    read again only for these.
     """
     rows, items, places, groups = found
     sizes = np.diff(index.short[1])[items]
@@ -284,8 +301,38 @@ def _but_one(
         held, (first, last) = mine[there], out[there].T
         best[held, 0] = (sizes[held] - 1) * 1000 // sizes[held]
         best[held, 2], best[held, 3] = where[first, 0], where[last - 1, 1]
-        spans.append(np.column_stack([rows[held], best[held, 2:4]]))
+        spans.append(np.column_stack([held, best[held, 2:4]]))
     return np.concatenate(spans)
+
+
+def _other_questions(
+    view: TextView,
+    index: Index,
+    rows: np.ndarray,
+    items: np.ndarray,
+    best: np.ndarray,
+    asked: np.ndarray,
+) -> None:
+    """Of those `asked`, set the share to 0 where a copy that is not whole asks something else."""
+    loose = np.diff(index.short[1])[items] > 0
+    held = -1
+    for k in asked[best[asked, 0] < 1000].tolist():
+        read = index.said[items[k]]
+        row, size = int(rows[k]), len(read)
+        if not size:
+            continue
+        if row != held:
+            held = row
+            _, places = _tokens_of(view, row)
+            raw = view.data[view.offsets[row] : view.offsets[row + 1]].tobytes()
+        first = int(np.searchsorted(places[:, 1], best[k, 2], side="right"))
+        last = int(np.searchsorted(places[:, 0], best[k, 3]))
+        if best[k, 1]:  # found by its grams: words at its ends may be other ones
+            first, last = max(0, first - size), last + size
+        said = words_at(raw, places[first:last])
+        same = same_question(read, said, index.form) if loose[k] else same_numbers(read, said)
+        if not same:
+            best[k, :2] = 0
 
 
 def _tokens_of(view: TextView, row: int) -> tuple[np.ndarray, np.ndarray]:
@@ -298,6 +345,11 @@ def _tokens_of(view: TextView, row: int) -> tuple[np.ndarray, np.ndarray]:
     return hashes[:size], places[:size] - bounds[0]
 
 
+def _by(own: int, of: int) -> dict[str, str]:
+    """How an item was found: by grams that it alone has, or word by word with one that differs."""
+    return {"own_grams": f"{own} of {of}"} if own else {"differs": "one word"}
+
+
 def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:
     """What `why` shows: the items found, the longest first."""
     order = np.lexsort((items, -index.words[items]))[:SHOWN]
@@ -306,7 +358,7 @@ def _note(index: Index, items: np.ndarray, best: np.ndarray) -> str:
             "file": index.items[items[i]].file,
             "item": index.items[items[i]].name,
             "words": int(index.words[items[i]]),
-            "own_grams": f"{best[i, 1]} of {index.own_grams[items[i]]}",
+            **_by(int(best[i, 1]), int(index.own_grams[items[i]])),
             "share": int(best[i, 0]) / 1000,
             "bytes": [int(best[i, 2]), int(best[i, 3])],
         }

@@ -4,17 +4,24 @@
   host after that ends in a top-level domain (`tlds.txt`), which `рф` and `xn--p1ai` are. Not:
   `git@host`, who logs in (`ssh me@host.com`, `me@host.com:/srv`), code (`q@k.mT`, `x@a.co.shape`),
   what is called (`q@k.to(`; after `.com` and the like that is a remark), names kept for examples
-  (RFC 2606, 6761). In scripts without spaces a name is all in that script, and so is its host.
+  (RFC 2606, 6761). In scripts without spaces a name is all in that script, and so is its host. Of a
+  handle (`@joe@mastodon.social`) all but the first `@` is one: it names a person as they do.
 - ipv4: four numbers up to 255, no leading zeros. Not: private, reserved and documentation ranges;
   after a slash (`Chrome/91.0.4.124`) unless after `//`; after "version" and the like; where all
   four are below 100 (numbers of versions and sections look so; 2.3% of addresses do).
 - ipv6: global unicast (2000::/3) of three groups or more. Not: 2001:db8::/32.
-- phone: `+` and 8 to 15 digits; North American `(ddd) ddd-dddd`, `ddd-ddd-dddd` and with dots; any
-  6 to 15 digits after a word like "Tel.". Up to three of ` .-/()` between groups; after 10 digits
-  it goes on across a lone dash only. Not: other national forms without such a word; decimals and
-  coordinates (`+37.774929`, unless after such a word); after such a word decimals, years, dates,
-  hours and round numbers (`pH 7.35-7.45`, `phone 2015-2016`); what is counted (`SKU 415-555-2671`).
-- iban: of 83 countries by length, check digits right (mod 97, ISO 13616).
+- phone: `+` and 8 to 15 digits that begin with a country's calling code (11 or more after +1, +7);
+  North American `(ddd) ddd-dddd`, `ddd-ddd-dddd` and with dots, of an area that there may be; any 6
+  to 15 digits after a word like "Tel." of 62 languages (`number_labels.tsv`), behind a dash or not.
+  Up to three of ` .-/()` between groups; after 10 digits it goes on across a lone hyphen only. Not:
+  other national forms without such a word; without one also what reads as a decimal, a coordinate
+  or a quantity (`+37.774929`, `+12 500 000`, `@@ +44123456,8`); with one or without, what a unit
+  follows (`mobile 1080 1920 px`); after such a word decimals and prices, years, dates, hours, sizes
+  of screens, bands, round numbers, addresses of machines (`pH 7.35-7.45`, `phone 2015-2016`,
+  `Mobile 1299.00`, `GSM 900/1800`); an hour behind it (`Tel. 123456 10:30`); what is counted (`SKU
+  415-555-2671`). A date without marks (`phone 20241012`) reads as a number, `1.234.567` does not.
+- iban: of 83 countries by length, check digits right (mod 97, ISO 13616); in small letters after
+  IBAN, `Bankverbindung` and the like, or where all that follows the country is digits.
 - card: 13 to 19 digits, or 4-4-4-4 or 4-6-5, of an issuer's range and length, Luhn's digit right.
   Not: what is counted (`order no. 4111...`).
 - key: by form: AWS, GitHub, GitLab, Slack, Google, Stripe, OpenAI, OpenRouter, Anthropic, Hugging
@@ -28,9 +35,12 @@
   names and words with numbers, where digits meet letters less than three times and the kind of
   character changes at less than half of the bytes; addresses.
 
-Full-width characters, digits of other scripts, and other dashes and spaces are read as the ASCII
-that they stand for (`_pii_tables`). Characters are never cut. A masked text has nothing left to
-mask. Which personal data a text may hold beyond these (names, streets) is not looked for.
+Full-width characters, digits of other scripts, other hyphens and spaces, and references (`&#64;`,
+`&nbsp;`, `&shy;`, all of HTML 5 that stand for such; `%40`) are read as the ASCII that they stand
+for (`_pii_tables`); so are dashes within a number, of up to 10 digits before (a year may follow).
+What nobody sees (soft hyphens, zero-width spaces) is read as nothing, and as a space. Characters
+are never cut. A masked text has nothing left to mask. Which personal data a text may hold beyond
+these (names, streets) is not looked for.
 """
 
 from __future__ import annotations
@@ -49,24 +59,79 @@ from ..documents.text import text_view
 from . import _kernels_email as emails
 from . import _kernels_pii as kernels
 from . import _kernels_secrets as secrets
-from ._pii_tables import KINDS, of_email, stands, starts, tables
+from ._exact import check_flags
+from ._pii_tables import DASHED, KINDS, of_email, stands, starts, tables
 
 
 def find(
     data: np.ndarray, offsets: np.ndarray, on: tuple[bool, ...], reserved: bool
 ) -> tuple[np.ndarray, ...]:
-    """All that is to be masked: rows, starts, lengths int64[n], kinds uint8[n], in order."""
+    """All that is to be masked: rows, starts, lengths int64[n], kinds uint8[n], in order.
+
+    What nobody sees is first read as nothing and then as a space, and dashes once more when what
+    stood before them is gone, by turns until nothing is found; most rows have no such thing.
+    """
+    text, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
+    rows = np.arange(len(offsets) - 1)
+    parts = []
+    before, gap = None, False
+    while True:
+        unsure, *found = _search(text, offsets, on, reserved, gap)
+        here = np.bincount(found[0], minlength=len(rows)) > 0
+        parts.append((rows[found[0]], *found[1:]))
+        if before is None:
+            again = unsure
+            again[_before_dashes(text, offsets, found)] = True
+        else:
+            again = here | before
+        if not again.any():
+            break
+        text, offsets = _without(text, offsets, found, again)
+        rows, before, gap = rows[again], here[again], not gap
+    all_rows, begins, lengths, kinds = map(np.concatenate, zip(*parts, strict=True))
+    order = np.lexsort((begins, all_rows))
+    return all_rows[order], begins[order], lengths[order], kinds[order]
+
+
+def _before_dashes(text: np.ndarray, offsets: np.ndarray, found: list[np.ndarray]) -> list[int]:
+    """Rows where a dash stands behind what was found, as near as dashes look back."""
+    rows, begins, lengths, _ = found
+    stops = offsets[rows] + begins + lengths
+    ends = np.minimum(stops + 4 * emails.BACK, offsets[rows + 1])
+    every = zip(rows.tolist(), stops.tolist(), ends.tolist(), strict=True)
+    return [row for row, stop, end in every if DASHED.search(text[stop:end].tobytes())]
+
+
+def _without(
+    text: np.ndarray, offsets: np.ndarray, found: list[np.ndarray], again: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The texts of the rows to look at `again`, with what was found gone; and their bounds."""
+    mine = again[found[0]]
+    which = np.cumsum(again) - 1
+    bounds = np.append(0, np.cumsum(np.diff(offsets)[again]))
+    every = zip(offsets[:-1][again], offsets[1:][again], strict=True)
+    out = np.concatenate([text[a:z] for a, z in every])
+    firsts = bounds[which[found[0][mine]]] + found[1][mine]
+    for first, length in zip(firsts, found[2][mine], strict=True):
+        out[first : first + length] = emails.GONE
+    return out, bounds
+
+
+def _search(
+    text: np.ndarray, offsets: np.ndarray, on: tuple[bool, ...], reserved: bool, gap: bool
+) -> tuple[np.ndarray, ...]:
+    """What `fold` says is unsure, and what is found in the texts folded, as `find` returns it."""
     classes, of_data, of_secrets = tables()
     data_may, secret_may = starts(on)
-    text = data[offsets[0] : offsets[-1]]
     places = np.zeros(len(offsets), np.int64)
+    unsure = np.zeros(len(offsets) - 1, bool)
     flags = np.array(on, bool)
     names, counts = (classes, *of_secrets), np.zeros(256, np.int64)
     other, what = (classes, *of_data), (flags, reserved)
     scratch = np.zeros(64, np.int64), np.zeros((16, 4), np.int64)
 
     def once(room: int) -> tuple[int, list[tuple[np.ndarray, ...]], np.ndarray]:
-        work, marks = _folded(text, offsets - offsets[0], places)
+        work, marks = _folded(text, offsets, gap, places, unsure)
         ats = np.flatnonzero(work == ord("@")) if on[emails.EMAIL] else np.zeros(0, np.int64)
         todo = np.ones(len(places) - 1, bool)
         most = 0
@@ -110,27 +175,38 @@ def find(
     rows, first, lengths, kinds = (np.concatenate(p) for p in zip(none, *outs, strict=True))
     order = np.lexsort((first, rows))
     rows, first, lengths, kinds = rows[order], first[order], lengths[order], kinds[order]
-    stops = _unfolded(places[rows] + first + lengths, marks)
-    begins = _unfolded(places[rows] + first, marks)
-    return rows, begins - (offsets[rows] - offsets[0]), stops - begins, kinds
+    begins, stops = _unfolded(places[rows] + first, lengths, marks)
+    return unsure, rows, begins - offsets[rows], stops - begins, kinds
 
 
 def _folded(
-    text: np.ndarray, offsets: np.ndarray, places: np.ndarray, room: int = 256
+    text: np.ndarray,
+    offsets: np.ndarray,
+    gap: bool,
+    places: np.ndarray,
+    unsure: np.ndarray,
+    room: int = 256,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The texts with ASCII for what stands for it, bounds in `places`, and `marks` of the fold."""
     out = np.empty_like(text)
     marks = np.empty((max(room, len(text) // 64), 2), np.int64)
-    folded = emails.fold(text, offsets, stands(), out, places, marks)
+    folded = emails.fold(text, offsets, stands(), gap, out, places, marks, unsure)
     if folded > len(marks):
-        return _folded(text, offsets, places, folded)
+        return _folded(text, offsets, gap, places, unsure, folded)
     return out[: places[-1]], marks[:folded]
 
 
-def _unfolded(places: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """Where in the texts places of the folded texts are."""
+def _unfolded(
+    places: np.ndarray, lengths: np.ndarray, marks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where in the texts what is at places of the folded texts begins and stops.
+
+    What nobody sees and stands before it, or after it, is not of it.
+    """
     shifts = np.append(0, marks[:, 1])
-    return places + shifts[np.searchsorted(marks[:, 0], places, side="right")]
+    stops = places + lengths
+    begins = places + shifts[np.searchsorted(marks[:, 0], 2 * places + 1, side="right")]
+    return begins, stops + shifts[np.searchsorted(marks[:, 0], 2 * stops, side="right")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,12 +229,13 @@ class PII:
     at_most: int | None = None  # drop texts with more: lists of addresses
 
     name: ClassVar[str] = "pii"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 6
     reasons: ClassVar[tuple[str, ...]] = ("keep", "many")
     verdict_fields: ClassVar[frozenset[str]] = frozenset({"at_most"})
 
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""
+        check_flags(self, ("reserved",))
         for kind in KINDS:
             mask = getattr(self, kind)
             good = isinstance(mask, str) and mask[:1] + mask[-1:] in ("<>", "||")

@@ -17,7 +17,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,68 +24,30 @@ import pyarrow as pa
 
 from ..documents.errors import UsageError, did_you_mean
 from ..documents.stage import Evidence, Measured
-from ._exact import first_true
+from ._exact import check_flags, check_names, first_true
+from ._licences import WIDTH, folded, granted, licence_name
 
 SIGNALS = ("noai", "noimageai", "tdm", "noindex", "noarchive")
-_WIDTH = 32  # bytes of a licence's name
-# A restriction in any spelling: one that is passed over would make a licence freer than it is
-_LIMITS = {
-    "nc": r"nc|non[-_ ]?commercial",
-    "nd": r"nd|no[-_ ]?deriv(?:ative)?s?(?:[-_ ]works)?",
-    "sa": r"sa|share[-_ ]?alike",
-}
-_LIMIT = "|".join(_LIMITS.values())
-_CC = re.compile(
-    r"(?:creativecommons\.org/licenses/|\bcc[- _]?)by(?:[- _]attribution)?"
-    rf"(?P<limits>(?:[-_ ]*(?:{_LIMIT}))*+)(?![a-z])(?:[/\-_ ]v?(?P<version>\d\.\d))?",
-    re.IGNORECASE,
-)
-_DOMAIN = re.compile(
-    r"publicdomain/(?P<kind>zero|mark)(?:/(?P<version>\d\.\d))?"
-    r"|\bcc[- _]?0(?:[- _](?P<zero>\d\.\d))?",
-    re.IGNORECASE,
-)
-# A pattern that names a whole Creative Commons licence before its `*`
-_WHOLE = re.compile(r"(cc-(?:by(?:-(?:nc|nd|sa))*|0|mark))-?\*")
-_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _KNOWN = re.compile(r"[a-z0-9][a-z0-9.+-]*")
-
-
-def licence_name(stated: str) -> str:
-    """One name for a licence: `cc-by-sa-4.0`, `cc-0-1.0`, `cc-mark-1.0`, else as stated, dashed."""
-    if match := _CC.search(stated):
-        said = match["limits"]
-        found = (name for name, form in _LIMITS.items() if re.search(form, said, re.IGNORECASE))
-        kind = "-".join(("cc-by", *found))
-        return f"{kind}-{match['version']}" if match["version"] else kind
-    if match := _DOMAIN.search(stated):
-        kind = "mark" if (match["kind"] or "").lower() == "mark" else "0"
-        version = match["version"] or match["zero"]
-        return f"cc-{kind}-{version}" if version else f"cc-{kind}"
-    name = re.sub(r"[^a-z0-9.+]+", "-", stated.lower()).strip("-")[:_WIDTH].strip("-")
-    return name or ("other" if stated.strip() else "")
-
-
-def granted(name: str, pattern: str) -> bool:
-    """Whether a licence's name fits: itself, with any version after it, or what `*` stands for.
-
-    After the name of a whole licence `*` stands for its versions: what takes `cc-by-*` has not
-    agreed to `cc-by-nc-nd`. Elsewhere it stands for anything: `cc-*`, `gpl-*`, `*-4.0`.
-    """
-    pattern = _WHOLE.sub(r"\1", pattern)
-    version = name.removeprefix(f"{pattern}-")
-    return fnmatchcase(name, pattern) or (version != name and bool(_VERSION.fullmatch(version)))
+# `noai: 1`, `noai=true`: no robot's name; `noai: 0` takes it back
+_VALUED = re.compile(
+    r"(?<![\w-])(noai|noimageai|noindex|noarchive) *[:=] *"
+    r"(?:(1|0|true|false|yes|no|on|off)(?![\w-]))?"
+)
+_OFF = ("0", "false", "no", "off")
 
 
 def directives(value: str) -> set[str]:
     """Signals in the value of a robots header or <meta>; see the module for named robots."""
     found = set()
     robot = False
-    for part in re.split(r"[,;\n]", value.lower()):
+    text = _VALUED.sub(lambda m: " " if m[2] in _OFF else f" {m[1]} ", folded(value))
+    for part in re.split(r"[,;|/\n]", text):
         head, colon, tail = part.strip().partition(":")
         if colon:  # `otherbot: noindex, noai`: what follows is that robot's; or `max-snippet: 5`
             robot = not head.strip().startswith(("max-", "unavailable"))
-        for name in (tail if colon else head).split():
+        for word in (tail if colon else head).split():
+            name = word.strip("\"'`.()[]{}<>")
             if name in {"noai", "noimageai"} or (name in SIGNALS and name != "tdm" and not robot):
                 found.add(name)
             elif name == "none" and not robot:
@@ -94,14 +55,18 @@ def directives(value: str) -> set[str]:
     return found
 
 
+def _key(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
 def signals(metadata: Mapping[str, Any]) -> set[str]:
     """All signals in a document's metadata."""
     found = set()
     for key, stated in metadata.items():
         for value in stated if isinstance(stated, list) else [stated]:
-            if key.lower() in ("robots", "x-robots-tag") and isinstance(value, str):
+            if _key(key) in ("robots", "x-robots-tag") and isinstance(value, str):
                 found |= directives(value)
-            elif key.lower() == "tdm-reservation" and _RESERVED.match(str(value).strip()):
+            elif _key(key) == "tdm-reservation" and _RESERVED.match(folded(str(value)).strip()):
                 found.add("tdm")
     return found
 
@@ -121,7 +86,7 @@ class Rights:
     trust_links: bool = False  # take a Creative Commons link without rel=license for the licence
 
     name: ClassVar[str] = "rights"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 6
     reasons: ClassVar[tuple[str, ...]] = ("keep", "opt_out", "unlicensed", "other_licence")
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {"opt_out", "signals", "licences", "unlicensed", "trust_links"}
@@ -134,16 +99,14 @@ class Rights:
             if getattr(self, name) not in ("drop", "keep"):
                 msg = f"{self.name}.{name}: found {getattr(self, name)!r}, expected drop or keep"
                 raise UsageError(msg)
-        for name in ("signals", "licences"):
-            given = getattr(self, name)
-            values = (given,) if isinstance(given, str) else tuple(given)
-            object.__setattr__(self, name, values)
+        check_names(self, ("signals", "licences"))
+        check_flags(self, ("trust_links",))
         for signal in self.signals:
             if signal not in SIGNALS:
                 msg = f"{self.name}.signals: no signal {signal!r}{did_you_mean(signal, SIGNALS)}"
                 raise UsageError(msg)
         for pattern in self.licences:
-            if not isinstance(pattern, str) or not _KNOWN.fullmatch(pattern.replace("*", "x")):
+            if not _KNOWN.fullmatch(pattern.replace("*", "x")):
                 msg = (
                     f"{self.name}.licences: found {pattern!r}, expected a name like cc-by-4.0, "
                     "cc-by (any version of just that; so is cc-by-*) or cc-* (all that begin so)"
@@ -154,7 +117,7 @@ class Rights:
         """Read what is stated."""
         rows = batch.num_rows
         found = {name: np.zeros(rows, bool) for name in SIGNALS}
-        licence = np.zeros(rows, f"S{_WIDTH}")
+        licence = np.zeros(rows, f"S{WIDTH}")
         origin = np.zeros(rows, np.uint8)
         notes: dict[int, str] = {}
         columns = batch.schema.names
@@ -166,7 +129,7 @@ class Rights:
             for signal in signals(metadata):
                 found[signal][row] = True
                 notes[row] = json.dumps(
-                    {k: v for k, v in metadata.items() if k.lower() in _SHOWN}, sort_keys=True
+                    {k: v for k, v in metadata.items() if _key(k) in _SHOWN}, sort_keys=True
                 )
             claims = (mine, metadata.get("license_link"), metadata.get("license_hint"))
             for at, claim in enumerate(claims, 1):
@@ -196,9 +159,11 @@ class Rights:
         return first_true(dict(enumerate(rules, 1)), rows)
 
 
-_RESERVED = re.compile(r"(?:\d+\s*,\s*)*(?:1|true)\s*(?:,|$)", re.IGNORECASE)  # headers join
+_RESERVED = re.compile(
+    r"[\"']?(?:\d+\s*,\s*)*(?:1(?:\.0)?|true)\s*(?:[,;\"']|$)", re.IGNORECASE
+)  # headers join
 _SHOWN = ("robots", "x-robots-tag", "tdm-reservation", "tdm-policy")
-_HINTS = re.compile("robots|tdm-|license_", re.IGNORECASE)
+_HINTS = re.compile("robots|tdm[-_]|license_", re.IGNORECASE)
 
 
 def _metadata(text: str | None) -> dict[str, Any]:

@@ -7,6 +7,16 @@ import re
 from collections import Counter
 from html.entities import name2codepoint
 
+import numpy as np
+
+from gristmill.filters._near import (
+    WIDEST,
+    form_words,
+    same_numbers,
+    same_question,
+    words_at,
+)
+
 CLASSES_ABOVE = 5  # mark, number, letter, latin, unspaced
 UNSPACED, MARK = 9, 5
 AGAIN, COMMON, SHARED, PASSAGE = 64, 10, 3, 20
@@ -138,12 +148,21 @@ def index(texts: list[str], n: int, min_words: int, full_to: int, long_from: int
         said = [toks[t][0] for t in inside]
         spelled = said if joined and (common or words <= full_to) else None
         short = said if joined and not common and words < long_from else []
-        out.append((place, words, len(inside), spelled, short, weights))
-    frames = Counter((tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _ in out for p in range(len(s)))
+        read = words_at(texts[place].encode(), spans_of([toks[t] for t in inside]))
+        if not short and (len(inside) > WIDEST or not any(w.isdigit() for w in read)):
+            read = []
+        out.append((place, words, len(inside), spelled, short, read, weights))
+    frames = Counter(
+        (tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _, _ in out for p in range(len(s))
+    )
     return [
-        (*one, [(w, frames[tuple(s[:p]), tuple(s[p + 1 :])] == 1) for p, w in enumerate(s)], grams_)
-        for *one, s, grams_ in out
+        (*one, [(w, frames[tuple(s[:p]), tuple(s[p + 1 :])] == 1) for p, w in enumerate(s)], r, g)
+        for *one, s, r, g in out
     ]
+
+
+def spans_of(toks) -> np.ndarray:
+    return np.array([t[1:3] for t in toks], np.int64).reshape(-1, 2)
 
 
 def but_one(said: list[str], places: list[int], item: list[tuple[str, bool]], n: int):
@@ -179,8 +198,17 @@ def grams(toks, n: int) -> list[tuple[int, tuple[str, ...]]]:
     return [(at, tuple(t[0] for t in toks[at : at + n])) for at in range(len(toks) - n + 1)]
 
 
-def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, int, int]]:
+def asks_else(text: str, toks, read, form, first: int, last: int) -> bool:
+    """Whether the tokens of a copy that is not whole ask something else; no `form`: numbers."""
+    around = words_at(text.encode(), spans_of(toks[max(0, first) : last]))
+    return not (same_question(read, around, form) if form else same_numbers(read, around))
+
+
+def find(
+    text: str, known, n: int, needed, table, spelling: bool
+) -> dict[int, tuple[int, int, int, int]]:
     """Items in a text by place: share in thousandths, own grams, first and last byte."""
+    form = form_words([read for *_, short, read, _ in known if short])
     toks = tokens(text, table)
     last: dict[tuple[str, ...], int] = {}
     hits = []
@@ -193,7 +221,7 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
         hits.append((at, gram))
     found = {}
     said = [t[0] for t in toks]
-    for place, words, size, spelled, short, weights in known:
+    for place, words, size, spelled, short, read, weights in known:
         mine = [(at, g) for at, g in hits if g in weights]
         need = needed(words)
         total = sum(w for w, _ in weights.values())
@@ -216,9 +244,16 @@ def find(text: str, known, n: int, needed, table) -> dict[int, tuple[int, int, i
                 found[place] = (*found[place][:2], toks[fits[0]][1], last_token[2])
             else:
                 del found[place]
+        if spelling and read and place in found and found[place][0] < 1000:
+            _, own, start, stop = found[place]
+            inside = [k for k, t in enumerate(toks) if t[2] > start and t[1] < stop]
+            more = len(read) if own else 0
+            kind = form if short else None
+            if asks_else(text, toks, read, kind, inside[0] - more, inside[-1] + 1 + more):
+                del found[place]
         if place not in found and short and mine:
             there = but_one(said, [at for at, _ in mine], short, n)
-            if there:
+            if there and not (spelling and asks_else(text, toks, read, form, *there)):
                 share = (len(short) - 1) * 1000 // len(short)
                 found[place] = (share, None, toks[there[0]][1], toks[there[1] - 1][2])
     return found

@@ -73,7 +73,7 @@ def test_planted_item_of_any_length_is_found_and_named(write, size):
 def test_short_item_may_have_one_word_changed(write, size, more):
     """Of eight or nine words those in the middle may not: no gram of five is left."""
     item = sentence(1, size).split()
-    stage = Decontaminate(files=write([" ".join(item), sentence(2, 30)]))
+    stage = Decontaminate(files=write([" ".join(item), sentence(2, 30)]), near="any")
     for at in range(1, size - 1):
         left = item[:at] + ([item[at], "more"] if more is None else more) + item[at + 1 :]
         seed = max(at + (more is None), size - at - 1) >= 5
@@ -89,10 +89,83 @@ def test_short_item_may_have_one_word_changed(write, size, more):
     assert not found(stage, " ".join([*item[:-1], "other"]))
 
 
+ASKED = [
+    "If a train travels 60 miles in 2 hours what is its speed",
+    "Who was the first president of the United States of America",
+    "What is the boiling point of water at sea level",
+    "Janet ducks lay 16 eggs per day and she eats three for breakfast and bakes muffins with four",
+    "Why did people leave Ireland for good before the railway was built there",
+    "Which reagent turns the colour of a long chain alkane when no light falls on it",
+    "Name each river that flows through Poland and reaches the sea near Gdansk",
+    "An alkene is told by bromine water that loses all of its brown colour at once",
+]
+
+
+@pytest.mark.parametrize(
+    ("at", "old", "new", "same"),
+    [
+        (0, "60", "90", False),
+        (1, "first", "last", False),
+        (1, "first", "frist", True),
+        (1, "president", "presidant", True),
+        (1, "the first", "first", True),
+        (1, "first", "first vice", False),
+        (2, "water", "ethanol", False),
+        (3, "16", "17", False),
+        (3, "four", "five", False),
+        (3, "Janet", "Marys", False),
+        (3, "she", "he", True),
+        (2, "the", "teh", True),
+        (4, "Ireland", "Iceland", False),
+        (4, "before", "after", False),
+        (5, "alkane", "alkene", False),
+        (5, "colour", "color", True),
+        (6, "and reaches", "or reaches", False),
+        (6, "and reaches", "nad reaches", True),
+        (1, "first", "1st", True),
+        (3, "three", "3", True),
+    ],
+)
+def test_another_word_of_content_or_number_is_another_question(write, at, old, new, same):
+    """A page with a question like an item was lost; `near: any` has it as before."""
+    stage = Decontaminate(files=write(ASKED))
+    changed = ASKED[at].replace(old, new)
+    text = f"{sentence(5, 40)}. {changed}? {sentence(6, 40)}"
+    assert bool(found(stage, text)) == same
+    assert found(Decontaminate(files=write(ASKED), near="any"), text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("48", "56", False),
+        ("1,250", "1250", True),
+        ("1,250", "1,350", False),
+        ("half", "other", True),
+    ],
+)
+def test_long_item_with_another_number_is_another_question(write, old, new, same):
+    item = (
+        "Natalia sold clips to 48 of her friends in April and then she sold half as many clips in "
+        "May while her sister Rosa who lives across the river put 1,250 beads on strings"
+    )
+    text = f"{sentence(5, 40)}. {item.replace(old, new)}. {sentence(6, 40)}"
+    assert bool(found(Decontaminate(files=write([item])), text)) == same
+    assert found(Decontaminate(files=write([item]), near="any"), text)
+
+
+def test_evidence_says_how_an_item_was_found(write):
+    stage = Decontaminate(files=write(ASKED))
+    (note,) = found(stage, ASKED[1])
+    assert note["own_grams"] == "7 of 7"
+    (note,) = found(stage, ASKED[1].replace("first", "frist"))
+    assert (note["differs"], "own_grams" in note) == ("one word", False)
+
+
 def test_word_that_tells_items_apart_may_not_be_another(write):
     frame = sentence(1, 11).split()
     items = [" ".join([*frame[:6], word, *frame[6:]]) for word in ("false", "true")]
-    stage = Decontaminate(files=write(items))
+    stage = Decontaminate(files=write(items), near="any")
     assert not found(stage, items[0].replace("false", "other"))
     assert found(stage, items[0].replace(frame[8], "other"))
 
@@ -147,7 +220,7 @@ def test_short_question_takes_its_choices_and_placeholders_are_not_looked_for(wr
     choices = [{"text": sentence(k, 4), "label": "A"} for k in range(3)]
     items = [
         {"question": {"stem": "Which of these?", "choices": choices}},
-        {"question": "Which of these?", "choices": [sentence(9, 4), sentence(8, 4)]},
+        {"question": "Which of these?", "choices": [sentence(9, 4), sentence(8, 4)], "answer": "C"},
         {"question": "question", "choices": ["a", "b"]},
     ]
     stage = Decontaminate(files=write(items))
@@ -242,6 +315,7 @@ def test_bad_item_file_is_an_error_that_names_the_line(tmp_path, raw, said):
         ({"files": ".", "ngram": 9}, r"found 9, expected 2 to 8 \(no more than min_words"),
         ({"files": ".", "full_to": 50}, "expected full_to below long_from"),
         ({"files": ".", "share": 1.5}, "decontaminate.share"),
+        ({"files": ".", "near": None}, "decontaminate.near: found None, expected spelling or any"),
     ],
 )
 def test_wrong_fields_are_named(fields, said):
@@ -300,7 +374,8 @@ def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n,
     path = tmp_path_factory.mktemp("twin") / "items.jsonl"
     path.write_text("".join(json.dumps({"question": i}) + "\n" for i in items))
     options = {"ngram": n, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
-    stage = Decontaminate(files=path, **options)
+    near = data.draw(st.sampled_from(["spelling", "any"]))
+    stage = Decontaminate(files=path, near=near, **options)
     index = load_index((path,), (), (n, 4, 6, 20), "x")
     known = twin.index(items, n, 4, 6, 20, table())
     lines = [int(item.name.removeprefix("line ")) - 1 for item in index.items]
@@ -314,12 +389,14 @@ def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n,
     measured = checked_measure(stage, batch.slice(low))
     notes = dict(zip(measured.evidence.rows.tolist(), measured.evidence.notes, strict=True))
     for row, text in enumerate(texts[low:]):
-        wanted = twin.find(text or "", known, n, lambda w: int(stage.needed(w)), table())
+        wanted = twin.find(
+            text or "", known, n, lambda w: int(stage.needed(w)), table(), near != "any"
+        )
         told = json.loads(notes[row])["items"] if row in notes else []
         assert measured.scores["items"][row] == len(wanted)
         for note in told:
             share, own, start, stop = wanted[int(note["item"].removeprefix("line ")) - 1]
-            assert own is None or note["own_grams"].split()[0] == str(own)
+            assert note.get("own_grams", "None").split()[0] == str(own)
             assert (note["share"], note["bytes"]) == (share / 1000, [start, stop])
 
 
@@ -355,7 +432,7 @@ def test_many_changed_copies_are_cut_and_what_is_between_stays(write):
     copies = [" ".join([*item[:8], f"other{n}", *item[9:]]) for n in range(40)]
     prose = [sentence(10 + n, 30) for n in range(41)]
     text = prose[0] + "".join(f" {c}. {p}" for c, p in zip(copies, prose[1:], strict=True))
-    stage = Decontaminate(files=write([" ".join(item)]), policy="cut")
+    stage = Decontaminate(files=write([" ".join(item)]), policy="cut", near="any")
     (left,) = cut(stage, [text])
     assert all(p in left for p in prose)
     assert "other" not in left
