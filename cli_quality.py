@@ -92,9 +92,9 @@ def calibrate(figures: Figures, model: Model) -> None:
 
 def card(figures: Figures) -> None:
     """Print the model card of evaluated figures, as Markdown."""
-    from .filters.heads.card import read_figures, render
+    from .filters.heads.card import card_of
 
-    typer.echo(render(read_figures(figures)), nl=False)
+    typer.echo(card_of(figures), nl=False)
 
 
 def _say(line: str) -> None:

@@ -25,10 +25,11 @@ from ._kernels_common import (
     _citation,
     _count,
     _decode,
+    _load8,
     _next,
 )
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
 
 @njit(cache=True, nogil=True)
@@ -41,55 +42,74 @@ def count_either(data, one, other):
 
 
 @intrinsic
-def _pairs(typingctx, data, at, one, other):
-    """Mask of data[at : at + 64]: bytes `one` with `other` behind, both with bit 5 set."""
+def _leading_zeros(typingctx, value):
+    """Zero bits above the highest one; 64 for 0."""
+
+    def generate(context, builder, signature, args):
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _equal(typingctx, data, at, value, fold):
+    """Mask of data[at : at + 64]: which bytes are `value` when the bits of `fold` are set."""
 
     def generate(context, builder, signature, args):
         array = make_array(signature.args[0])(context, builder, args[0])
         at = context.cast(builder, args[1], signature.args[1], types.intp)
-        byte, lanes = ir.IntType(8), ir.VectorType(ir.IntType(8), 64)
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        lanes = ir.VectorType(ir.IntType(8), 64)
         none = ir.Constant(lanes, ir.Undefined)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
 
-        def same(shift, which):
-            where = builder.gep(array.data, [builder.add(at, ir.Constant(at.type, shift))])
-            found = builder.load(builder.bitcast(where, lanes.as_pointer()))
-            found.align = 1
+        def spread(which):
             value = context.cast(builder, args[which], signature.args[which], types.uint8)
             lone = builder.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
-            wanted = builder.shuffle_vector(lone, none, zeros)
-            low = builder.or_(found, ir.Constant(lanes, [ir.Constant(byte, 0x20)] * 64))
-            return builder.icmp_unsigned("==", low, wanted)
+            return builder.shuffle_vector(lone, none, zeros)
 
-        return builder.bitcast(builder.and_(same(0, 2), same(1, 3)), ir.IntType(64))
+        where = builder.bitcast(builder.gep(array.data, [at]), lanes.as_pointer())
+        found = builder.load(where)
+        found.align = 1
+        same = builder.icmp_unsigned("==", builder.or_(found, spread(3)), spread(2))
+        return builder.bitcast(same, ir.IntType(64))
 
-    return types.uint64(data, at, one, other), generate
+    return types.uint64(data, at, value, fold), generate
 
 
 @njit(cache=True, nogil=True)
-def _candidates(data, base, n, pairs, maybe):
-    """Where in a text a phrase may be: at its rarest pair of bytes, masks into `maybe`; is any."""
+def _candidates(data, base, n, pairs, maybe, squares, curls):
+    """Masks of a text: where a phrase may be (at its rarest pair of bytes), `[`, `{`; any there.
+
+    As bits of the result: 1, 2, 4. Bits behind the text may be set.
+    """
     rest = np.zeros(65, np.uint8)
-    found = np.uint64(0)
+    found, square, curl = np.uint64(0), np.uint64(0), np.uint64(0)
     for k in range(n // 64 + 1):
         i = base + 64 * k
         m = np.uint64(0)
         if i + 65 <= len(data):
             for p in range(len(pairs)):
-                m |= _pairs(data, i, pairs[p, 0], pairs[p, 1])
+                m |= _equal(data, i, pairs[p, 0], 0x20) & _equal(data, i + 1, pairs[p, 1], 0x20)
+            squares[k], curls[k] = _equal(data, i, 0x5B, 0), _equal(data, i, 0x7B, 0)
         else:
             rest[:] = 0
             rest[: len(data) - i] = data[i:]
             for p in range(len(pairs)):
-                m |= _pairs(rest, 0, pairs[p, 0], pairs[p, 1])
+                m |= _equal(rest, 0, pairs[p, 0], 0x20) & _equal(rest, 1, pairs[p, 1], 0x20)
+            squares[k], curls[k] = _equal(rest, 0, 0x5B, 0), _equal(rest, 0, 0x7B, 0)
         maybe[k] = m
         found |= m
-    return found > 0
+        square |= squares[k]
+        curl |= curls[k]
+    return (found > 0) | (square > 0) << 1 | (curl > 0) << 2
 
 
 @njit(cache=True, nogil=True)
-def _phrases(data, base, start, end, maybe, text, ends, kinds, anchors):
-    """Kinds (bits) of the ASCII phrases in a line of a text, without regard to case."""
+def _phrases(data, base, start, end, maybe, text, ends, kinds, anchors, heads):
+    """Kinds (bits) of the ASCII phrases in a line of a text, without regard to case.
+
+    `heads`: up to eight first bytes of each phrase with bit 5 set, and the mask of so many.
+    """
     found = 0
     i = _next(maybe, 0, start, end, np.uint64(0))
     while i < end:
@@ -98,11 +118,15 @@ def _phrases(data, base, start, end, maybe, text, ends, kinds, anchors):
             n, begin = ends[p] - at, i - anchors[p]
             if begin >= start and begin + n <= end:
                 same = True
-                for t in range(n):
-                    b = data[base + begin + t]
-                    same &= text[at + t] == (b | 0x20 if 0x41 <= b <= 0x5A else b)
+                if base + begin + 8 <= len(data):  # all but few are told apart by a head
+                    low = _load8(data, base + begin) | np.uint64(0x2020202020202020)
+                    same = low & heads[p, 1] == heads[p, 0]
                 if same:
-                    found |= kinds[p]
+                    for t in range(n):
+                        b = data[base + begin + t]
+                        same &= text[at + t] == (b | 0x20 if 0x41 <= b <= 0x5A else b)
+                    if same:
+                        found |= kinds[p]
             at = ends[p]
         i = _next(maybe, 0, i + 1, end, np.uint64(0))
     return found
@@ -193,6 +217,23 @@ def _sentences(data, base, i, end, at, planes, table):
 
 
 @njit(cache=True, nogil=True)
+def _unbroken(visible, at, i, end, most):
+    """Whether more than `most` bytes from i to before `end` are visible in a row."""
+    while i + most < end:  # such a run from i or later on has none of the spaces found here
+        t = i + most
+        while t >= i:
+            m = ~visible[at + (t >> 6)] & (ALL >> np.uint64(63 - (t & 63)))
+            if m:
+                t = (t & ~63) + 63 - np.int64(_leading_zeros(m))
+                break
+            t = (t & ~63) - 1
+        if t < i:
+            return True
+        i = t + 1
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _run(i, end, at, planes, e_starts, e_lengths, cut, cuts):
     """Most code points without a space in a line; cut[cut:cuts] are not there.
 
@@ -250,30 +291,19 @@ def _ends_well(data, base, begin, end, at, planes, table, e_starts, e_lengths, c
 
 
 @njit(cache=True, nogil=True)
-def _citations(data, base, i, end, at, row, start, forms, edits, edit):
+def _citations(data, base, i, end, at, row, start, forms, squares, edits, edit):
     """Book the citation marks of a line, clear the first bytes of words in them; edits so far."""
     e_rows, e_starts, e_lengths, e_reasons = edits
+    i = _next(squares, 0, i, end, np.uint64(0))
     while i < end:
-        if data[base + i] == 0x5B:
-            n = _citation(data, base + i, base + end, forms[0], forms[1])
-            if n:
-                e_rows[edit], e_starts[edit], e_lengths[edit], e_reasons[edit] = row, i, n, 0
-                edit += 1
-                for t in range(i, i + n):
-                    start[at + (t >> 6)] &= ~(np.uint64(1) << np.uint64(t & 63))
-                i += n
-                continue
-        i += 1
+        n = _citation(data, base + i, base + end, forms[0], forms[1])
+        if n:
+            e_rows[edit], e_starts[edit], e_lengths[edit], e_reasons[edit] = row, i, n, 0
+            edit += 1
+            for t in range(i, i + n):
+                start[at + (t >> 6)] &= ~(np.uint64(1) << np.uint64(t & 63))
+        i = _next(squares, 0, i + max(n, 1), end, np.uint64(0))
     return edit
-
-
-@njit(cache=True, nogil=True)
-def _occurs(data, start, end, byte):
-    """How often a byte value occurs."""
-    n = 0
-    for b in data[start:end]:  # by index it takes longer
-        n += b == byte
-    return n
 
 
 @njit(cache=True, nogil=True)
@@ -288,18 +318,19 @@ def c4(data, offsets, planes, blocks, row0, table, limits, phrases, forms, edits
     are there. Returns how many there are then. Clears first bytes of words in citations.
     """
     max_word, min_words, terminal, citations, tokens = limits
-    pairs, text, ends, kinds, anchors = phrases
+    pairs, text, ends, kinds, anchors, heads = phrases
     e_rows, e_starts, e_lengths, e_reasons = edits
     start, visible, line = planes[1], planes[6], planes[10]
     no = np.uint64(0)
-    maybe = np.empty(0, np.uint64)
+    maybe = squares = curls = np.empty(0, np.uint64)
     for row in range(len(blocks)):
         base, n, at = offsets[row], offsets[row + 1] - offsets[row], blocks[row]
-        citing = citations and _occurs(data, base, base + n, 0x5B) > 0
-        curled = _occurs(data, base, base + n, 0x7B) > 0
-        if n // 64 + 1 > len(maybe):
-            maybe = np.empty(n // 64 + 1, np.uint64)
-        hinted = _candidates(data, base, n, pairs, maybe)
+        size = n // 64 + 1
+        if size > len(maybe):
+            maybe, squares = np.empty(size, np.uint64), np.empty(size, np.uint64)
+            curls = np.empty(size, np.uint64)
+        any_ = _candidates(data, base, n, pairs, maybe, squares, curls)
+        hinted, citing, curled = any_ & 1 > 0, citations and any_ & 2 > 0, any_ & 4 > 0
         sentences, lorem, curly, kept, cut = 0, 0, 0, 0, 0
         blank_before, cutting = True, False
         i = 0
@@ -314,11 +345,15 @@ def c4(data, offsets, planes, blocks, row0, table, limits, phrases, forms, edits
                     blank_before = True
                 continue
             if citing:
-                edit = _citations(data, base, begin, end, at, row0 + row, start, forms, edits, edit)
+                edit = _citations(
+                    data, base, begin, end, at, row0 + row, start, forms, squares, edits, edit
+                )
             some = _chunks(visible, at, begin, end) if tokens else _count(start, at, begin, end)
             reason, found = 0, 0
-            if end - begin > max_word and max_word < _run(
-                begin, end, at, planes, e_starts, e_lengths, edit_before, edit
+            if (
+                end - begin > max_word
+                and (edit > edit_before or _unbroken(visible, at, begin, end, max_word))
+                and max_word < _run(begin, end, at, planes, e_starts, e_lengths, edit_before, edit)
             ):
                 reason = 1
             elif terminal and not _ends_well(
@@ -329,7 +364,7 @@ def c4(data, offsets, planes, blocks, row0, table, limits, phrases, forms, edits
                 reason = 3
             else:
                 if hinted:
-                    found = _phrases(data, base, begin, i, maybe, text, ends, kinds, anchors)
+                    found = _phrases(data, base, begin, i, maybe, text, ends, kinds, anchors, heads)
                 reason = 4 if found & 1 else 5 if found & 2 else 0
             cutting = reason > 0 and blank_before
             if reason:
@@ -343,7 +378,7 @@ def c4(data, offsets, planes, blocks, row0, table, limits, phrases, forms, edits
                 kept += 1
                 lorem += (found & 4) >> 2
                 if curled:
-                    curly += _occurs(data, base + begin, base + end, 0x7B)
+                    curly += _count(curls, 0, begin, end)
                 if tokens:
                     sentences += _sentences(data, base, begin, end, at, planes, table)
                 else:

@@ -13,7 +13,7 @@ from numba import njit
 
 from ._kernels_common import _bit, _mix, _trailing_zeros
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
 
 @njit(cache=True, nogil=True)

@@ -30,7 +30,7 @@ from ._kernels_common import (
     _trailing_zeros,
 )
 
-COMMON = "d9947174"  # version of _kernels_common
+COMMON = "e6b79311"  # version of _kernels_common
 
 
 @intrinsic

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -100,6 +101,23 @@ def _detect(text: str) -> tuple[str, int, int]:
     return code, rank, second - rank
 
 
+def _majority(pieces: list[str]) -> tuple[str, int, int] | None:
+    """What `_detect` says of the first piece in the language of most, None where there is none.
+
+    Pieces are asked until that is sure: two of three in one language outvote the third.
+    """
+    first: dict[str, tuple[str, int, int]] = {}
+    votes: Counter[str] = Counter()
+    for piece in pieces:
+        said = _detect(piece)
+        code = said[0]
+        first.setdefault(code, said)
+        votes[code] += 1
+        if 2 * votes[code] > len(pieces):
+            return first[code]
+    return None
+
+
 def by_profiles(data: np.ndarray, bounds: np.ndarray, samples: int, skip: np.ndarray) -> Found:
     """Resiliparse's detector; `rank` (less is surer) and `margin` int32, -1 for `und`."""
     rows = len(skip)
@@ -112,13 +130,14 @@ def by_profiles(data: np.ndarray, bounds: np.ndarray, samples: int, skip: np.nda
         code, distance, ahead = _detect(text)
         if code not in known:
             continue
-        edges = np.unique(bounds[row * samples : (row + 1) * samples + 1])
-        if ahead < _NEAR and len(edges) > 2:  # more than one piece
-            pieces = [_detect(piece) for piece in _strings(data, edges)]
-            ((code, votes),) = Counter(c for c, *_ in pieces).most_common(1)
-            if 2 * votes <= len(pieces) or code not in known:
-                continue
-            distance, ahead = next((r, m) for c, r, m in pieces if c == code)
+        if ahead < _NEAR:
+            edges = pairwise(bounds[row * samples : (row + 1) * samples + 1].tolist())
+            pieces = [bytes(data[a:b]).decode("utf-8", "replace") for a, b in edges if a < b]
+            if len(pieces) > 1:
+                found = _majority(pieces)
+                if found is None or found[0] not in known:
+                    continue
+                code, distance, ahead = found
         language[row], rank[row], margin[row] = known[code], distance, ahead
     return Found(language, {"rank": rank, "margin": margin})
 
@@ -170,12 +189,16 @@ def by_model(
         part = slice(first, min(rows, first + step))
         edges = np.unique(bounds[part.start * samples : part.stop * samples + 1])
         asked = lid.bank.probabilities(from_buffers(data, edges))[0]
-        each = np.zeros((len(asked), len(names)))
+        each = asked[:, [at.index(place) for place in range(len(names))]].astype(np.float64)
         for label, place in enumerate(at):  # labels of one language together
-            each[:, place] += asked[:, label]
+            if label != at.index(place):
+                each[:, place] += asked[:, label]
         owner = np.repeat(np.arange(part.stop - part.start), pieces[part])
         mean = np.zeros((part.stop - part.start, len(names)))
-        np.add.at(mean, owner, each)  # in their order: the same sum on every machine
+        before = np.cumsum(pieces[part]) - pieces[part]
+        for k in range(pieces[part].max(initial=0)):  # in their order: the same sum everywhere
+            having = np.flatnonzero(pieces[part] > k)
+            mean[having] += each[before[having] + k]
         mean /= np.maximum(pieces[part], 1)[:, None]
         votes = np.zeros(mean.shape, np.int64)
         np.add.at(votes, (owner, each.argmax(axis=1)), 1)

@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..documents.text import TextView
+from ..documents.text import TextView, text_view
 from . import _kernels_scan, _kernels_tokens
 from ._characters import table
 
@@ -34,6 +36,7 @@ PLANES = (
     "dots",  # first byte of U+2026
     "line",  # line feeds
 )
+LONG = 32  # bytes of a word and what stands around it; few words have more
 CHUNK = 1 << 17  # bytes of text scanned at once: text and masks stay in a core's own cache
 
 
@@ -65,6 +68,33 @@ def scans(view: TextView) -> Iterator[tuple[Scan, slice]]:
         _kernels_scan.scan(view.data, part, blocks, table(), planes)
         yield Scan(view.data, part, planes, blocks), slice(low, high)
         low = high
+
+
+def few_words(text: pa.Array | pa.ChunkedArray, least: int) -> np.ndarray:
+    """Which texts have fewer than `least` words, bool[rows].
+
+    What has as many in its first bytes is read no further; a cut makes no word of what is none.
+    """
+    if not least:
+        return np.zeros(len(text), bool)
+    whole = text.cast(pa.large_binary())
+    sizes = np.asarray(pc.fill_null(pc.binary_length(whole), 0))
+    few = _words(pc.binary_slice(whole, 0, LONG * least)) < least
+    if (more := few & (sizes > LONG * least)).any():
+        few[more] = _words(whole.filter(pa.array(more))) < least
+    return few
+
+
+def _words(text: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Words of each text, int64[rows]."""
+    view = text_view(text)
+    out = np.zeros(view.rows, np.int64)
+    for scan, rows in scans(view):
+        used = scan.blocks[-1] + (scan.offsets[-1] - scan.offsets[-2]) // 64 + 1
+        out[rows] = np.add.reduceat(
+            np.bitwise_count(scan.planes[PLANES.index("start"), :used]), scan.blocks, dtype=np.int64
+        )
+    return out
 
 
 def cut(scan: Scan, citations: bool = False) -> None:

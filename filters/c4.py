@@ -32,7 +32,7 @@ from ..documents.stage import Measured
 from ..documents.text import text_view
 from . import _kernels_c4, _shown
 from ._characters import table
-from ._exact import Rule, check_counts, check_flags, columns, first_broken
+from ._exact import Rule, check_counts, check_flags, check_names, columns, first_broken
 from ._scan import cut, scans
 
 SCORES = (
@@ -57,12 +57,13 @@ _RARE = "etaoinshrdlcumwfgypbvkjxqz"  # English letters from common to rare
 
 @cache
 def _phrases(groups: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, ...]:
-    """Arguments of `_kernels_c4._phrases`; phrases of group g have the kind 1 << g."""
+    """`phrases` of `_kernels_c4.c4`; phrases of group g have the kind 1 << g."""
     pairs: list[tuple[int, int]] = []
     text = bytearray()
     ends: list[int] = []
     kinds: list[int] = []
     anchors: list[int] = []
+    heads: list[list[int]] = []
     for group, phrases in enumerate(groups):
         for phrase in phrases:
             low = phrase.lower()
@@ -70,12 +71,15 @@ def _phrases(groups: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, ...]:
             anchor = rarity.index(max(rarity))
             pairs.append((ord(low[anchor]) | 0x20, ord(low[anchor + 1]) | 0x20))
             text += low.encode()
+            head = bytes(b | 0x20 for b in low.encode()[:8])
             ends.append(len(text))
             kinds.append(1 << group)
             anchors.append(anchor)
+            heads.append([int.from_bytes(part, "little") for part in (head, b"\xff" * len(head))])
     as_array = (np.array(x, np.int64) for x in (ends, kinds, anchors))
     unique = np.array(sorted(set(pairs)), np.uint8).reshape(-1, 2)
-    return (unique, np.frombuffer(bytes(text), np.uint8), *as_array)
+    beginnings = np.array(heads, np.uint64).reshape(-1, 2)
+    return (unique, np.frombuffer(bytes(text), np.uint8), *as_array, beginnings)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,12 +124,9 @@ class C4:
         """Check the fields; UsageError names the one that is wrong."""
         check_counts(self, ("max_word_chars", "min_line_words", "min_sentences"))
         check_flags(self, ("as_datatrove", "terminal_punctuation", "citations"))
+        check_names(self, ("javascript", "policy"))
         for name in ("javascript", "policy"):
-            phrases = getattr(self, name)
-            if isinstance(phrases, str):
-                phrases = (phrases,)
-            object.__setattr__(self, name, tuple(phrases))
-            for phrase in phrases:
+            for phrase in getattr(self, name):
                 if len(phrase) < 2 or not phrase.isascii():
                     msg = f"{self.name}.{name}: found {phrase!r}, expected 2 or more ASCII letters"
                     raise UsageError(msg)

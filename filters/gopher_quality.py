@@ -33,7 +33,16 @@ from ..documents.stage import Measured
 from ..documents.text import text_view
 from . import _kernels_quality, _kernels_tokens, _shown
 from ._characters import table
-from ._exact import Rule, above, check_counts, check_flags, check_fractions, columns, first_broken
+from ._exact import (
+    Rule,
+    above,
+    check_counts,
+    check_flags,
+    check_fractions,
+    check_names,
+    columns,
+    first_broken,
+)
 from ._scan import cut, scans
 
 SCORES = (
@@ -140,7 +149,7 @@ class GopherQuality:
             )
             raise UsageError(msg)
         check_flags(self, ("as_datatrove",))
-        object.__setattr__(self, "stop_languages", tuple(self.stop_languages))
+        check_names(self, ("stop_languages",))
         for language in self.stop_languages:
             if language not in stop_lists():
                 msg = f"{self.name}.stop_languages: no list for {language!r}"

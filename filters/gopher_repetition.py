@@ -92,10 +92,11 @@ class GopherRepetition:
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""
         for name, count in (("top_n_grams", 3), ("duplicate_n_grams", 6)):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-            if len(getattr(self, name)) != count:
-                msg = f"{self.name}.{name}: found {getattr(self, name)}, expected {count} fractions"
+            given = getattr(self, name)
+            if not isinstance(given, (tuple, list)) or len(given) != count:
+                msg = f"{self.name}.{name}: found {given!r}, expected {count} fractions"
                 raise UsageError(msg)
+            object.__setattr__(self, name, tuple(given))
         check_fractions(self, sorted(self.verdict_fields))
         check_flags(self, ("as_datatrove",))
 

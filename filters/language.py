@@ -31,7 +31,7 @@ from ..documents.stage import Measured
 from ..documents.text import text_view
 from . import _kernels_language
 from ._characters import table
-from ._exact import check_counts, check_fractions
+from ._exact import check_counts, check_fractions, check_names
 from ._lid import UNDETERMINED, LanguageModel, by_model, by_profiles, known_codes, read_model
 
 MOST_SAMPLES = 1000  # of a text: each costs every text eight bytes, even the shortest
@@ -95,8 +95,7 @@ class Language:
                 f"1 to {MOST_SAMPLES} of at least 64"
             )
             raise UsageError(msg)
-        keep = (self.keep,) if isinstance(self.keep, str) else tuple(self.keep)
-        object.__setattr__(self, "keep", keep)
+        check_names(self, ("keep",))
         if self.model is None:
             self._check_keep(None)
         else:

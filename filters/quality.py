@@ -12,8 +12,10 @@ three classifiers, maximum of 20 buckets). A head of kinds gives the likeliest l
 A fastText head knows the words that it was trained on and says of a text without them what it says
 of nothing. So a text is not judged of which it knows too little: known words, and pairs of words,
 for each word between blanks. Medians for the shipped heads (`benchmarks/quality.py known`): 1.3 in
-English web pages, in capitals or not, 1.0 in code, 0.7 in French sentences, 0.4 in German, 0.3 in
-Russian, 0 in Chinese.
+English web pages, in capitals or not, 1.0 in code, 0.5 in French sentences, 0.2 in German, 0.1 in
+Russian, 0 in Chinese. Nor is a text judged, by any head, that has fewer than `min_words` words (as
+the rules count them, `_scan`): of a handful each decides alone, and "History of the company" came
+into bucket 19. `benchmarks/quality.py short` measures what heads make of pieces of pages.
 
 A head whose card says that it `reads` so many bytes is asked of a text's beginning and middle in
 plain words (`_reading`), as it was trained; the others of the text as it stands.
@@ -41,8 +43,9 @@ from ..documents.files import FILES, as_paths, files_field
 from ..documents.stage import Measured
 from ._cards import BUCKETS, Card, card_path, read_card
 from ._encoders import Encoder, encoder, is_encoder
-from ._exact import below, check_counts, check_fractions, first_true
+from ._exact import below, check_counts, check_fractions, check_names, first_true
 from ._reading import read
+from ._scan import few_words
 from .fasttext import Bank, Model, bank, load
 
 SHIPPED = Path(__file__).with_name("models")
@@ -144,8 +147,9 @@ class Quality:
 
     Scores, for a head of degrees: `<head>_score` and `<head>_probability` float32, `<head>_bucket`
     int8; for a head of kinds: `<head>` its label (S) and `<head>_probability`; and `bucket` int8,
-    the best of all heads of degrees. Where a head does not judge, bucket and probability are -1,
-    the label is `unknown`, and the score is what the head says of nothing.
+    the best of all heads of degrees. Where a head does not judge (it knows fewer features for each
+    word than `min_known`, or there are fewer words than `min_words`), bucket and probability are
+    -1 and the label is `unknown`; the score is what the head says of the little that there is.
     """
 
     heads: tuple[str, ...] = ()  # shipped, by name
@@ -153,17 +157,18 @@ class Quality:
     min_bucket: int = 0  # of 20
     drop_labels: tuple[str, ...] = ()  # `head: label`, of heads of kinds
     min_known: float = 0.75  # known features for each word, to be judged by a fastText head
+    min_words: int = 30  # to be judged by any head; of scripts without spaces, characters
     unjudged: str = "keep"  # or "drop": texts that no head of degrees judges
     cards: tuple[Path, ...] = field(default=(), init=False, metadata={FILES: True})
 
     name: ClassVar[str] = "quality"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 5
     reasons: ClassVar[tuple[str, ...]] = ("keep", "low_bucket", "label", "unjudged")
     verdict_fields: ClassVar[frozenset[str]] = frozenset({"min_bucket", "drop_labels", "unjudged"})
 
     def __post_init__(self) -> None:
         """Check the fields and find the models; UsageError names what is wrong."""
-        check_counts(self, ("min_bucket",))
+        check_counts(self, ("min_bucket", "min_words"))
         check_fractions(self, ("min_known",))
         if self.unjudged not in ("keep", "drop"):
             msg = f"{self.name}.unjudged: found {self.unjudged!r}, expected keep or drop"
@@ -171,13 +176,13 @@ class Quality:
         if self.min_bucket >= BUCKETS:
             msg = f"{self.name}.min_bucket: found {self.min_bucket}, expected 0 to {BUCKETS - 1}"
             raise UsageError(msg)
-        heads = (self.heads,) if isinstance(self.heads, str) else tuple(self.heads)
-        for head in heads:
+        check_names(self, ("heads", "drop_labels"))
+        for head in self.heads:
             if head not in shipped():
                 msg = f"{self.name}.heads: no head {head!r} ships"
                 raise UsageError(msg + did_you_mean(head, shipped()))
         models = as_paths(self.models, f"{self.name}.models")
-        models = (*(shipped()[h] for h in heads), *models)
+        models = (*(shipped()[h] for h in self.heads), *models)
         models = tuple(dict.fromkeys(models))
         if not models:
             msg = f"{self.name}: no head named{did_you_mean('', shipped())}"
@@ -190,11 +195,8 @@ class Quality:
                     "expected a name of its own, of a-z, 0-9 and _"
                 )
                 raise UsageError(msg)
-        object.__setattr__(self, "heads", heads)
         object.__setattr__(self, "models", models)
         object.__setattr__(self, "cards", tuple(p for m in models if (p := card_path(m)).exists()))
-        drops = (self.drop_labels,) if isinstance(self.drop_labels, str) else self.drop_labels
-        object.__setattr__(self, "drop_labels", tuple(drops))
 
     def load(self) -> tuple[str, ...]:
         """Read models and cards; UsageError for a wrong one; what they are."""
@@ -234,10 +236,12 @@ class Quality:
         found = read_heads(self.models)
         text = batch.column("text")
         scores: dict[str, np.ndarray] = {}
+        enough = ~few_words(text, self.min_words)
         best = np.full(batch.num_rows, UNJUDGED, np.int8)
         made: tuple[np.ndarray, ...]
         every = zip(found.names, found.cards, found.judge(text, self.min_known), strict=True)
-        for name, card, (probabilities, known) in every:
+        for name, card, (probabilities, knows) in every:
+            known = knows & enough
             if card.values is None:
                 labels = np.array([label.encode("ascii") for label in (*card.labels, UNKNOWN)])
                 at = probabilities.argmax(axis=1)

@@ -9,6 +9,7 @@ from math import floor
 from typing import NamedTuple
 
 from gristmill.filters._characters import NAMES, table
+from gristmill.filters._reading import FRONT, LEAST_WORDS, WINDOW
 
 ASCII_DIGITS = b"0123456789"
 
@@ -349,21 +350,6 @@ def sampled(text: bytes, samples: int, size: int) -> list[bytes]:
     return pieces
 
 
-def excerpt(data: bytes, limit: int) -> list[bytes]:
-    """Two thirds of `limit` from the beginning, one from the middle; letters stay whole."""
-
-    def back(at: int) -> int:
-        while at > 0 and at < len(data) and data[at] >> 6 == 2:
-            at -= 1
-        return at
-
-    if len(data) <= limit:
-        return [data]
-    head, piece = 2 * limit // 3, limit // 3
-    middle = max(head, (len(data) - piece) // 2)
-    return [data[: back(head)], data[back(middle) : back(middle + piece)]]
-
-
 def read_kind(char: str) -> str:
     code = ord(char)
     if char == "\n":
@@ -376,28 +362,86 @@ def read_kind(char: str) -> str:
     return "sign" if not word and any(a <= code <= b for a, b in signs) else "word"
 
 
+def excerpt(text: str, limit: int) -> list[str]:
+    """The front; two thirds of `limit` bytes of the text, one of its middle, blanks being one."""
+    data = text.encode()
+
+    def back(at: int) -> int:
+        while 0 < at < len(data) and data[at] >> 6 == 2:
+            at -= 1
+        return at
+
+    def walk(at: int, size: int) -> int:
+        rest = data[at:].decode(errors="surrogateescape")
+        blanks = [read_kind(char) in ("blank", "line") for char in rest]
+        for char, blank, before in zip(rest, blanks, [False, *blanks], strict=False):
+            if size <= 0:
+                break
+            width = len(char.encode(errors="surrogateescape"))
+            step = width if blank else min(width, size)
+            size -= not before if blank else step
+            at += step
+        return at
+
+    front = back(walk(0, FRONT))
+    if len(data) <= limit:
+        return [data[:front].decode(), text]
+    while data and data[-1] <= 0x20:
+        data = data[:-1]
+    piece = limit // 3
+    stop = walk(0, 2 * limit // 3)
+    if walk(stop, piece) == len(data):
+        return [data[:front].decode(), data.decode()]
+    stop = back(stop)
+    second = back(max(stop, (len(data) - piece) // 2))
+    return [
+        data[: min(front, stop)].decode(),
+        data[:stop].decode(),
+        data[second : back(walk(second, piece))].decode(),
+    ]
+
+
+def small(char: str) -> str:
+    return char.lower() if char < "\u00df" else char
+
+
 def read_words(text: str, limit: int) -> str:
-    found: list[str] = []
-    said = False
-    for piece in excerpt(text.encode(), limit):
+    """The first words, marked; plain words without repetitions, thinned; short texts again."""
+    found: list[tuple[str, str]] = []  # as it is written, and with its digits
+    digits = str.maketrans("123456789", "000000000")
+    front, *pieces = excerpt(text, limit)
+    title = "".join(c if read_kind(c) == "word" else " " for c in front).split(" ")
+    lines = 0
+    for piece in pieces:
         word = ""
-        for char in piece.decode() + " ":
+        for char in piece + " ":
             kind = read_kind(char)
-            said |= kind in ("word", "sign")
+            lines = 0 if kind in ("word", "sign") else lines + (kind == "line")
             if kind == "word":
-                word += "0" if char in "123456789" else char.lower() if char < "\u00df" else char
+                word += small(char)
                 continue
-            found += [word] * bool(word) + [char] * (kind == "sign") + ["\u00b6"] * (kind == "line")
+            found += [(word.translate(digits), word)] * bool(word)
+            found += [(char, char)] * (kind == "sign")
+            found += [("\u00b6", "\u00b6")] * (kind == "line" and lines <= 2)
             word = ""
-    if not said:
+    if not {token for token, _ in found} - {"\u00b6"}:
         return ""
     seen: Counter[str] = Counter()
-    out = ""
-    for token in found:
+    out = []
+    for word in filter(None, title):
+        token = "@" + "".join(map(small, word)).translate(digits)
         seen[token] += 1
-        if seen[token].bit_count() == 1:
-            out += token + " "
-    return out
+        out += [token] * (seen[token].bit_count() == 1)
+    windows = set()
+    for at, (token, _) in enumerate(found):
+        window = tuple(exact for _, exact in found[at - WINDOW + 1 : at + 1])
+        if at < WINDOW - 1 or window not in windows:
+            windows.add(window)
+            seen[token] += 1
+            out += [token] * (seen[token].bit_count() == 1)
+    if len(out) < LEAST_WORDS:
+        out = (out * 8)[:LEAST_WORDS]
+    return "".join(token + " " for token in out)
 
 
 def long_range(data: bytes, stage) -> dict[str, int]:

@@ -21,15 +21,16 @@ Tuples that the kernels take:
     buckets  bits uint64 and ranks uint32 (which buckets a pruned model kept); empty: all
 """
 
-# ruff: noqa: ARG001, SIM102, SIM110 - intrinsics have fixed arguments; Numba compiles loops
+# ruff: noqa: SIM102, SIM110 - Numba compiles loops
 
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba import njit
+
+from .._kernels_common import _load8, _ones
+
+COMMON = "e6b79311"  # version of _kernels_common
 
 STRETCH = 512  # words
 ROWS = 4096  # row numbers held back until they are added
@@ -42,31 +43,6 @@ EOS_KEY, EOS_HASH = np.uint64(0x3C2F733E), np.uint64(3617362777)  # of "</s>"
 LABEL = np.frombuffer(b"__label__", np.uint8)
 ONE, EIGHT = np.uint64(1), np.uint64(8)
 _NONE = np.int64(-1)
-
-
-@intrinsic
-def _load8(typingctx, data, at):
-    """Eight bytes at `at` as a little-endian uint64; the caller proves that they are there."""
-
-    def generate(context, builder, signature, args):
-        array = make_array(signature.args[0])(context, builder, args[0])
-        word = ir.IntType(64)
-        where = builder.bitcast(builder.gep(array.data, [args[1]]), word.as_pointer())
-        loaded = builder.load(where)
-        loaded.align = 1
-        return loaded
-
-    return types.uint64(data, types.uint64), generate
-
-
-@intrinsic
-def _popcount(typingctx, value):
-    """How many bits are set."""
-
-    def generate(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), generate
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -162,7 +138,7 @@ def _row(bucket, bits, ranks, count):
     if (word >> bit) & np.uint64(1) == 0:
         return _NONE
     below = word & ((np.uint64(1) << bit) - np.uint64(1))
-    return np.int64(ranks[block]) + np.int64(_popcount(below)) + count
+    return np.int64(ranks[block]) + np.int64(_ones(below)) + count
 
 
 @njit(cache=True, nogil=True)

@@ -16,6 +16,7 @@ LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # 1/14!, ..., 1/1!, 1/0!: at |r| <= 0.35 the series goes beyond the last bit of a float64.
 SERIES = np.array([1.0 / math.factorial(k) for k in range(14, -1, -1)])
+POWERS = np.ldexp(1.0, np.arange(-1022, 1024))
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +29,8 @@ def exponential(x):
     out = SERIES[0]
     for k in range(1, len(SERIES)):
         out = out * r + SERIES[k]
-    return math.ldexp(out, int(whole))
+    # `ldexp` is a call, a product with a power of two as exact (`out` is 0.7 to 1.5)
+    return out * POWERS[int(whole) + 1022] if whole <= 1023 else math.ldexp(out, int(whole))
 
 
 @njit(cache=True, nogil=True)

@@ -166,7 +166,7 @@ class Bank:
 
     def probabilities(self, text: pa.Array | pa.ChunkedArray) -> list[np.ndarray]:
         """float32[rows, labels] of each model, in the order given."""
-        return self.judge(text)[0]
+        return self._ask(text_view(text))[0]
 
     def judge(
         self, text: pa.Array | pa.ChunkedArray
@@ -177,17 +177,19 @@ class Bank:
         line aside; and words (between blanks) of each text, int64[rows].
         """
         view = text_view(text)
+        out, known = self._ask(view)
+        _, nothing = self._ask(text_view(pa.array([""], pa.large_string())))
+        words = np.empty(view.rows, np.int64)
+        _kernels.words(view.data, view.offsets, words)
+        return out, [k - n for k, n in zip(known, nothing, strict=True)], words
+
+    def _ask(self, view: TextView) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Probabilities of each model, and how many features of each text it knows."""
         out = [np.empty((0, 0), np.float32)] * self._models
         known = [np.empty(0, np.int64)] * self._models
         for table in self._tables:
             table.score(view, out, known)
-        of_nothing = [np.empty(0, np.int64)] * self._models
-        nothing = text_view(pa.array([""], pa.large_string()))
-        for table in self._tables:
-            table.score(nothing, list(out), of_nothing)
-        words = np.empty(view.rows, np.int64)
-        _kernels.words(view.data, view.offsets, words)
-        return out, [k - n for k, n in zip(known, of_nothing, strict=True)], words
+        return out, known
 
 
 @dataclass(frozen=True, eq=False)

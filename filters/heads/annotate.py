@@ -21,6 +21,7 @@ import hashlib
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -157,10 +158,11 @@ def annotate(
     tally = Tally()
     out.parent.mkdir(parents=True, exist_ok=True)
     local = threading.local()
+    waits = _Waits(say)
 
     def work(item: tuple[str, str]) -> dict[str, Any]:
         if not hasattr(local, "session"):
-            local.session = _session(asker)
+            local.session = _session(asker, waits)
         return _ask(local.session, asker, *item)
 
     with out.open("a", encoding="utf-8") as file, ThreadPoolExecutor(asker.concurrency) as pool:
@@ -194,12 +196,49 @@ def _bounded(
         yield from (future.result() for future in done)
 
 
-def _session(asker: Asker) -> Any:
+class _Waits:
+    """Says that a server is waited for, once for all that wait at the same time."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say, self.lock, self.until = say, threading.Lock(), 0.0
+
+    def __call__(self, why: str, seconds: float, left: int) -> None:
+        """Say so unless what was said last still holds."""
+        with self.lock:
+            now = time.monotonic()
+            if seconds <= 0 or now < self.until:
+                return
+            self.until = now + seconds
+        self.say(f"{why}: asking again in {seconds:g} s, {left} more times at most")
+
+
+def _session(asker: Asker, waits: _Waits) -> Any:
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util.retry import Retry
 
-    retry = Retry(
+    class Told(Retry):
+        """Retries that say so."""
+
+        def increment(
+            self,
+            method: Any = None,
+            url: Any = None,
+            response: Any = None,
+            error: Any = None,
+            _pool: Any = None,
+            _stacktrace: Any = None,
+        ) -> Any:
+            then = super().increment(method, url, response, error, _pool, _stacktrace)
+            # or MaxRetryError: nothing is waited for
+            why = f"status {response.status}" if response else f"no answer ({error})"
+            after = self.get_retry_after(response) if response else None
+            waits(
+                f"{asker.endpoint}: {why}", after or then.get_backoff_time(), int(then.total or 0)
+            )
+            return then
+
+    retry = Told(
         total=asker.retries,
         status_forcelist=(408, 409, 425, 429, 500, 502, 503, 504),
         allowed_methods=None,  # POST as well: asking twice costs a label, it changes nothing

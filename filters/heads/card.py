@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,32 +19,70 @@ _WARNINGS = """\
   value: whether a corpus chosen by it trains a better model, nothing here measures.
 - English web pages of one collection. Other languages, code and mathematics are out of its sight:
   see the canaries.
-- Short pages are graded low, and so is any text of a hundred words: the canaries are as short.
+- Short pages are graded low; below 128 tokens a text's length no longer counts against it.
 - It is linear in words and pairs of words. Whoever knows it can please it: see the rewritings.
 """
+_BRIEF = 160  # characters said of an error
 _READS = (
     "Of a text the model reads {reads:,} bytes, two thirds from the beginning and one from the "
-    "middle, as plain words with repeated ones thinned (`filters/_reading.py`); the `quality` "
+    "middle, as plain words with repeated ones thinned and the first ones marked "
+    "(`filters/_reading.py`); the `quality` "
     "stage and every figure here do so. Asked of a text as it stands, the model judges worse."
 )
 
 
 def read_figures(path: Path) -> dict[str, Any]:
     """What `quality evaluate --out` wrote; UsageError for anything else."""
+    with of_figures(path):
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError as error:  # its message would hold the whole file
+            msg = "bytes that are no text; a model, whose figures `evaluate` writes to --out?"
+            raise ValueError(msg) from error
+        found = json.loads(text)
+        if not isinstance(found, dict) or found["format"] != 1:
+            msg = "no figures of format 1"
+            raise ValueError(msg)
+        if not found["ladder"] or not found["recipe"]["head"]:
+            msg = "no ladder or no name of a head"
+            raise ValueError(msg)
+        return found
+
+
+@contextmanager
+def of_figures(path: Path) -> Iterator[None]:
+    """Where figures are used: what they lack, or have of a wrong type, is a UsageError."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-        good = found["format"] == 1 and found["ladder"] and found["recipe"]["head"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{path}: expected the JSON of `gristmill quality evaluate --out`: {error!r}"
+        yield
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError,
+            ValueError) as error:  # fmt: skip
+        lacks = isinstance(error, KeyError)
+        what = f"no {error}" if lacks else f"{type(error).__name__}: {error}"[:_BRIEF]
+        msg = f"{path}: expected the JSON of `gristmill quality evaluate --out`, found {what}"
         raise UsageError(msg) from error
-    if not good:
-        msg = f"{path}: expected the JSON of `gristmill quality evaluate --out`"
-        raise UsageError(msg)
-    return found
+
+
+def nulls(found: Any) -> Any:
+    """Figures as JSON has them: null for what cannot be told (an AUC where all pages are good)."""
+    return _each(found, lambda x: None if isinstance(x, float) and math.isnan(x) else x)
+
+
+def _each(found: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(found, dict):
+        return {k: _each(v, change) for k, v in found.items()}
+    return [_each(v, change) for v in found] if isinstance(found, (list, tuple)) else change(found)
+
+
+def card_of(path: Path) -> str:
+    """The card of a file of figures; UsageError where they are no figures, or not all of them."""
+    found = read_figures(path)
+    with of_figures(path):
+        return render(found)
 
 
 def render(found: dict[str, Any]) -> str:
     """The card."""
+    found = _each(found, lambda x: math.nan if x is None else x)
     recipe = found["recipe"]
     head = recipe["head"]
     parts = [

@@ -55,10 +55,12 @@ def quantize(model: Path, out: Path) -> dict[str, Any]:
 def calibrate(figures: Path, model: Path) -> dict[str, Any]:
     """Write the card that the quality stage reads beside the model that the figures are of."""
     from .._cards import card_path
-    from .card import read_figures
+    from .card import of_figures, read_figures
     from .evaluate import run_time_card
 
-    card = run_time_card(read_figures(figures), model)
+    found = read_figures(figures)
+    with of_figures(figures):
+        card = run_time_card(found, model)
     text = json.dumps(card, indent=1, ensure_ascii=False)
     card_path(model).write_text(text + "\n", encoding="utf-8")
     return {"card": str(card_path(model)), "model_sha256": card["model_sha256"]}

@@ -24,6 +24,7 @@ from ..fasttext import load
 from . import fit, metrics
 from .attacks import ATTACKS
 from .baselines import ladder, tfidf
+from .card import nulls
 from .data import NOMINAL, Labelled, Recipe
 from .train import as_read, cross_fit, targets_of
 
@@ -39,7 +40,10 @@ def evaluate(
     held: Labelled | None,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The figures of a card, ready for JSON."""
+    """The figures of a card, ready for JSON: None for what cannot be told."""
+    if (found := load(model).labels) != data.labels:
+        msg = f"{model}: labels {', '.join(found)}; the recipe's: {', '.join(data.labels)}"
+        raise UsageError(msg + f". Train it anew: gristmill quality train {recipe.head}.yaml")
     say("cross-fitting by site")
     by_site = _crossed(data, recipe, data.sites, "float", "quantized")
     say("cross-fitting by text, for the gap")
@@ -59,12 +63,9 @@ def evaluate(
         "folds": FOLDS,
     }
     if recipe.kind == NOMINAL:
-        return out | _nominal(data, rungs, by_site, at_random)
-    return (
-        out
-        | _graded(data, recipe, rungs, by_site, at_random)
-        | _asked(data, recipe, model, by_site, held, say)
-    )
+        return nulls(out | _nominal(data, rungs, by_site, at_random))
+    graded = _graded(data, recipe, rungs, by_site, at_random)
+    return nulls(out | graded | _asked(data, recipe, model, by_site, held, say))
 
 
 def scores(probabilities: np.ndarray) -> np.ndarray:

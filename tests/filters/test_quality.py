@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gristmill.documents.errors import FormatError, UsageError
 from gristmill.documents.fingerprint import measure_fingerprint, verdict_fingerprint
@@ -15,9 +17,12 @@ from gristmill.documents.stage import checked_measure, checked_verdict
 from gristmill.filters import Quality
 from gristmill.filters._cards import model_sha256
 from gristmill.filters._reading import read
+from gristmill.filters._scan import few_words
 from gristmill.filters.fasttext import load
 from gristmill.pipelines.registry import build
 
+PIECES = st.sampled_from([*"a1é光ก'.,- \n\u0301\u200d", "word ", "-" * 99, "é" * 99, "3.5"])
+WORDS = st.one_of(st.lists(PIECES, max_size=30).map("".join), st.text(max_size=40))
 CUTS = [round(0.45 + 0.01 * k, 2) for k in range(19)]  # .45 to .63
 
 
@@ -49,7 +54,7 @@ def head(tmp_path, small_model):
 def test_quality_scores_are_those_of_the_card(head) -> None:
     path = head()
     texts = ("", "river", "river river river", "nothing known here")
-    stage = Quality(models=(path,), min_bucket=12, min_known=0)
+    stage = Quality(models=(path,), min_bucket=12, min_known=0, min_words=0)
     scores = checked_measure(stage, batch_of(*texts)).scores
     chance = load(path).probabilities(pa.array(texts))[:, 1].astype(np.float64)
     assert scores["edu_score"].tolist() == chance.astype(np.float32).tolist()
@@ -66,7 +71,9 @@ def test_quality_scores_are_those_of_the_card(head) -> None:
 def test_quality_bucket_is_the_best_of_all_heads(head) -> None:
     rows = -np.arange(18).reshape(-1, 3) / 10
     models = (head("edu"), head("know", model={"rows": rows}))
-    scores = checked_measure(Quality(models=models), batch_of("", "river", "x y")).scores
+    scores = checked_measure(
+        Quality(models=models, min_words=0), batch_of("", "river", "x y")
+    ).scores
     assert (scores["edu_bucket"] != scores["know_bucket"]).any()
     best = np.maximum(scores["edu_bucket"], scores["know_bucket"])
     assert scores["bucket"].tolist() == best.tolist()
@@ -75,7 +82,10 @@ def test_quality_bucket_is_the_best_of_all_heads(head) -> None:
 def test_quality_head_of_kinds_names_the_likeliest(head) -> None:
     kinds = {"expectation": None, "cut_points": None, "calibration": None}
     stage = Quality(
-        models=(head("format", **kinds), head()), drop_labels=("format: b",), min_known=0
+        models=(head("format", **kinds), head()),
+        drop_labels=("format: b",),
+        min_known=0,
+        min_words=0,
     )
     assert stage.load() == ("format: 2 kinds", "edu: 2 degrees")
     scores = checked_measure(stage, batch_of("", "river")).scores
@@ -109,8 +119,41 @@ def test_quality_text_of_another_language_is_not_judged_and_kept(head) -> None:
     stricter = Quality(heads=("edu", "know", "format"), min_bucket=1, unjudged="drop")
     codes = checked_verdict(stricter, scores, 5)
     assert [stricter.reasons[c] for c in codes] == [*["unjudged"] * 2, "keep", *["unjudged"] * 2]
-    everything = Quality(heads=("edu", "know", "format"), min_known=0)
+    everything = Quality(heads=("edu", "know", "format"), min_known=0, min_words=0)
     assert (checked_measure(everything, batch).scores["bucket"] >= 0).all()
+
+
+def test_quality_text_of_a_few_words_is_not_judged_and_kept(head) -> None:
+    lesson = "Plants make sugar from light, water and air; the cell's wall is one of sugar. " * 2
+    cut = " ".join(lesson.split()[:29])
+    texts = ("World War II history", "History of the company", cut, cut + "." * 5000, lesson)
+    stage = Quality(heads=("edu", "know", "format"), models=(head("mine"),), min_bucket=1)
+    scores = checked_measure(stage, batch_of(*texts)).scores
+    for name in ("bucket", "edu_bucket", "know_bucket", "know_probability", "mine_bucket"):
+        assert (scores[name] == -1).tolist() == [True] * 4 + [False]
+    assert (scores["format"] == b"unknown").tolist() == [True] * 4 + [False]
+    assert checked_verdict(stage, scores, 5)[:4].tolist() == [0] * 4
+    every = Quality(heads=("edu", "know", "format"), models=(head("mine"),), min_words=0)
+    assert measure_fingerprint(every) != measure_fingerprint(stage)
+    judged = checked_measure(every, batch_of(*texts)).scores
+    assert judged["know_bucket"][1] == 19  # what its four words would make of it
+    for name in ("edu_score", "know_score", "mine_score"):
+        assert judged[name].tolist() == scores[name].tolist()
+
+
+@given(st.lists(WORDS, max_size=4), st.integers(0, 9))
+def test_few_words_are_counted_as_the_rules_count_them(naive, given_texts, least) -> None:
+    twin = naive("naive_filters")
+    counts = [sum(map(twin.is_word, twin.tokens(t.encode()))) for t in given_texts]
+    for column in (pa.array(given_texts, pa.large_string()), pa.array(given_texts, pa.string())):
+        assert few_words(column, least).tolist() == [n < least for n in counts]
+
+
+def test_few_words_of_slices_nulls_chunks_and_words_behind_many_signs() -> None:
+    texts = ["skipped", None, "one two", "-" * 999 + "one two three", "é" * 999 + " 光合"]
+    column = pa.chunked_array([pa.array(texts), pa.array(["a b c"])])[1:]
+    assert few_words(column, 3).tolist() == [True, True, False, False, False]
+    assert few_words(column[:0], 3).tolist() == []
 
 
 def test_quality_heads_that_read_otherwise_are_asked_side_by_side(head) -> None:
@@ -131,9 +174,23 @@ def test_quality_text_in_capitals_is_the_same_to_shipped_heads() -> None:
         assert scores[name][0] == scores[name][1]
 
 
+def test_quality_of_shipped_heads_empty_and_100_mb_documents() -> None:
+    page = "The cell wall is a layer outside of the membrane. It gives the cell its shape.\n"
+    page += " ".join(f"Plants and fungi have one of sugar number {n}." for n in range(30))
+    texts = ["", " ", "\n" * 50, page, page * 80_000, page + " " * 100_000_000]
+    stage = Quality(heads=("edu", "know", "format"))
+    scores = checked_measure(stage, batch_of(*texts)).scores
+    assert scores["bucket"][:3].tolist() == [-1, -1, -1]
+    assert scores["format"][:3].tolist() == [b"unknown"] * 3
+    assert len(texts[4]) > 100_000_000
+    # Once and 80,000 times, and with blanks behind.
+    assert scores["edu_score"][4] == pytest.approx(scores["edu_score"][3], abs=0.2)
+    assert scores["edu_score"][5] == scores["edu_score"][3]
+
+
 def test_quality_one_head_may_judge_where_another_does_not(head) -> None:
     """`small_model` knows every pair of words, the shipped head no Chinese."""
-    stage = Quality(heads=("edu",), models=(head("mine"),))
+    stage = Quality(heads=("edu",), models=(head("mine"),), min_words=14)
     scores = checked_measure(stage, batch_of("光合作用是植物 利用光能的过程")).scores
     assert scores["edu_bucket"].tolist() == [-1]
     assert scores["mine_bucket"].tolist() == scores["bucket"].tolist() != [-1]
@@ -229,6 +286,8 @@ def test_quality_wrong_fields_named(head, tmp_path) -> None:
         Quality(models=(path,), unjudged="cut")
     with pytest.raises(UsageError, match="min_known: found 2"):
         Quality(models=(path,), min_known=2)
+    with pytest.raises(UsageError, match="min_words: found -1"):
+        Quality(models=(path,), min_words=-1)
     with pytest.raises(UsageError, match="unjudged: no head gives a bucket"):
         Quality(models=(head("kinds", expectation=None),), unjudged="drop").load()
     with pytest.raises(UsageError, match="min_bucket: found 20, expected 0 to 19"):

@@ -170,6 +170,31 @@ def test_annotate_tries_again_when_the_server_is_busy(serve, rubric, tmp_path, s
     assert (tally.labelled, len(server.asked)) == (3, 9)
 
 
+def test_annotate_says_how_long_it_waits_and_why(serve, rubric, tmp_path):
+    server = serve(lambda text, nth: (500, {}, "") if nth < 4 else GOOD)
+    said = []
+    asker = ask(server, rubric, concurrency=1, backoff=0.01)
+    asking.annotate([("d", "text")], tmp_path / "out.jsonl", asker, said.append)
+    waits = [line for line in said if "asking again" in line]
+    assert waits == [
+        f"{server.url}: status 500: asking again in {seconds} s, {left} more times at most"
+        for seconds, left in (("0.02", 4), ("0.04", 3))
+    ]
+
+
+def test_annotate_says_that_nobody_answers(rubric, tmp_path):
+    said = []
+    asker = asking.Asker(
+        endpoint="http://127.0.0.1:9/v1",
+        model="m",
+        rubric=read_rubric(rubric),
+        retries=2,
+        backoff=0.01,
+    )
+    asking.annotate([("d", "text")], tmp_path / "out.jsonl", asker, said.append)
+    assert [line for line in said if "no answer" in line and "again in 0.02 s" in line]
+
+
 def test_annotate_waits_as_long_as_it_is_told(serve, rubric, tmp_path):
     server = serve(lambda text, nth: (429, {"Retry-After": "1"}, "") if nth == 1 else GOOD)
     start = time.monotonic()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import math
 
 import pyarrow as pa
 import pytest
 
+from gristmill.documents.errors import UsageError
 from gristmill.filters._cards import model_sha256, read_card
 from gristmill.filters.fasttext import load
-from gristmill.filters.heads.card import read_figures, render
+from gristmill.filters.heads.card import card_of, nulls, read_figures, render
 from gristmill.filters.heads.data import read_recipe
 from gristmill.filters.quality import SHIPPED, Quality, shipped
 
 HEADS = ("edu", "know", "format")
+CANARIES = SHIPPED.parent / "heads" / "canaries.jsonl"
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -66,9 +68,80 @@ def test_shipped_heads_put_a_lesson_above_a_shop():
         assert scores[f"{head}_bucket"][0] > scores[f"{head}_bucket"][1] + 10
 
 
+def test_shipped_heads_gain_little_by_repetition_and_nothing_by_blanks():
+    entries = [json.loads(line) for line in CANARIES.read_text("utf-8").splitlines()]
+    code = [entry["text"] for entry in entries if entry["set"] == "source code"]
+    texts = code + [text * 50 for text in code] + [text + " \n" * 50_000 for text in code]
+    batch = pa.RecordBatch.from_pydict({"text": pa.array(texts, pa.large_string())})
+    scores = Quality(heads=("edu", "know")).measure(batch).scores
+    for head in ("edu", "know"):
+        once, often, blank = scores[f"{head}_bucket"].astype(int).reshape(3, len(code))
+        assert (often - once).mean() < 3
+        assert abs(blank - once).max() <= 1
+
+
 def test_canaries_are_twelve_sets():
-    lines = Path(SHIPPED.parent / "heads" / "canaries.jsonl").read_text("utf-8").splitlines()
+    lines = CANARIES.read_text("utf-8").splitlines()
     sets = [json.loads(line)["set"] for line in lines]
     assert {sets.count(s) for s in sets} == {8}
     assert len({json.loads(line)["text"] for line in lines}) == len(lines)
     assert len(set(sets)) == 12
+
+
+def no_constant(name: str) -> None:
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_shipped_figures_are_json_of_the_standard(head):
+    text = (SHIPPED / f"{head}.evaluation.json").read_text("utf-8")
+    found = json.loads(text, parse_constant=no_constant)
+    assert json.dumps(nulls(found), indent=1) + "\n" == text
+
+
+def test_figures_that_cannot_be_told_are_null():
+    assert nulls({"auc": math.nan, "auc_95": (math.nan, 0.5)}) == {
+        "auc": None,
+        "auc_95": [None, 0.5],
+    }
+
+
+def refusal(path) -> str:
+    """What is wrong with a file of figures; empty where a card comes of it."""
+    try:
+        card_of(path)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_card_of_figures_that_lack_a_part_says_so_in_a_line(tmp_path, head):
+    whole = read_figures(SHIPPED / f"{head}.evaluation.json")
+    path = tmp_path / "figures.json"
+    lacking = []
+    for key in whole:
+        path.write_text(json.dumps({k: v for k, v in whole.items() if k != key}))
+        if said := refusal(path):
+            assert f"found no '{key}'" in said
+            lacking.append(key)
+        for wrong in (None, [], {}, "x", [None], 1e400, [{"a": 1}]):
+            path.write_text(json.dumps(whole | {key: wrong}))
+            assert "\n" not in refusal(path)
+    assert {"ladder", "quantized", "by_type", "random_split"} <= set(lacking)
+    assert ("attacks" in lacking) == ("attacks" in whole)
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "{", "null", "[" * 100_000, '{"format": 2}', ""])
+def test_card_of_other_files_says_what_is_expected(tmp_path, text):
+    path = tmp_path / "figures.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="expected the JSON of `gristmill quality evaluate"):
+        card_of(path)
+
+
+def test_card_of_a_model_says_what_is_expected_in_a_line():
+    with pytest.raises(UsageError, match="bytes that are no text; a model") as caught:
+        card_of(SHIPPED / "edu.ftz")
+    assert len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value)

@@ -20,6 +20,9 @@ from gristmill.filters.heads.features import Tokens, fnv
 from gristmill.filters.heads.train import cross_fit
 from gristmill.filters.quality import Quality
 
+LESSON = ("proof", "because", "energy", "theorem", "cell", "molecule", "explains", "therefore")
+SHOP = ("buy", "cart", "now", "sale", "deal", "order", "price", "free")
+
 
 def quiet(line):
     pass
@@ -100,6 +103,22 @@ def test_evaluate_and_card_say_the_same(folder, tmp_path):
     assert "nan" not in text.lower().replace("finance", "")
 
 
+def test_evaluate_refuses_a_model_of_other_labels(folder, tmp_path):
+    _, small = trained(folder, tmp_path, "kind")
+    with pytest.raises(UsageError, match="labels lesson, shop; the recipe's: 0, 1, 2, 3"):
+        commands.evaluate(folder / "edu.yaml", small, folder, None, quiet)
+
+
+def test_evaluate_refuses_a_truncated_model(folder, tmp_path):
+    dense, small = trained(folder, tmp_path)
+    for path in (dense, small):
+        path.write_bytes(path.read_bytes()[:-100])
+        with pytest.raises(UsageError, match="truncated"):
+            commands.evaluate(folder / "edu.yaml", path, folder, None, quiet)
+    with pytest.raises(UsageError, match="truncated"):
+        commands.quantize(dense, tmp_path / "again.ftz")
+
+
 def test_evaluate_names_the_kinds(folder, tmp_path):
     _, small = trained(folder, tmp_path, "kind")
     found = commands.evaluate(folder / "kind.yaml", small, folder, None, quiet)
@@ -124,9 +143,9 @@ def test_calibrate_writes_the_card_that_the_stage_reads(folder, tmp_path, head):
     commands.calibrate(tmp_path / "figures.json", small)
     card = read_card(small, load(small).labels)
     batch = pa.RecordBatch.from_pydict(
-        {"text": pa.array(["proof because energy", "buy cart now"], pa.large_string())}
+        {"text": pa.array([" ".join(LESSON), " ".join(SHOP)], pa.large_string())}
     )
-    scores = Quality(models=(small,)).measure(batch).scores
+    scores = Quality(models=(small,), min_words=0).measure(batch).scores
     if head == "kind":
         assert card.values is None
         assert scores["kind"].tolist() == [b"lesson", b"shop"]
