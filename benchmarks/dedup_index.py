@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from gristmill.dedup.index import Index
+from gristmill.dedup.index_query import query
 from gristmill.pipelines.indexing import near_pass, pieces
 from gristmill.pipelines.run import open_run
 
@@ -74,7 +75,7 @@ def forget(folder):
 
 def timed(index, text):
     start = time.perf_counter()
-    found = bool(index.query(text))
+    found = bool(query(index, text))
     return time.perf_counter() - start, found
 
 
@@ -90,7 +91,7 @@ def tell(what, times):
 
 def ask(folder, run, queries, alone):
     texts = list(texts_of(run, queries))
-    Index.open(folder).query(texts[0])  # the kernels are loaded
+    query(Index.open(folder), texts[0])  # the kernels are loaded
     times = []
     for text in texts[:alone]:
         forget(folder)

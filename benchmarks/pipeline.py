@@ -13,7 +13,8 @@ Seconds are of CPU, of all processes of a side together, since other work on the
 less; wall seconds stand beside them. Start-up is in: Python, imports, the ledger and the report. It
 weighs on the small sample and hardly on the large one, so ours is measured on both, and the ratio
 is given for both; datatrove's start-up is small beside its seconds per MB, so its sample stands for
-any size. Numba's cache is warmed by an untimed run first.
+any size. Numba's cache and Python's byte code are warmed by an untimed run first; datatrove's byte
+code was written when it was installed.
 
 Input: real texts with planted copies (`_wet.py`) from GRISTMILL_DATA or ../shared/data, else the
 sample data. datatrove stands in an environment of its own below --cache (`peers/venv.py`); where it
@@ -69,10 +70,18 @@ PEER_STAGES = {
 }
 
 
-def spent(command: list[str], core: int) -> tuple[dict[str, float], str]:
-    """Run on one core: wall and CPU seconds, peak bytes of its largest process; stdout."""
+def spent(
+    command: list[str], core: int, bytecode: Path | None = None
+) -> tuple[dict[str, float], str]:
+    """Run on one core: wall and CPU seconds, peak bytes of its largest process; stdout.
+
+    `bytecode`: where Python keeps its compiled modules, as an installation does beside them.
+    """
     env = os.environ | {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     env["TOKENIZERS_PARALLELISM"] = "false"
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    if bytecode is not None:
+        env["PYTHONPYCACHEPREFIX"] = str(bytecode)
     start = time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(bound(command, core), stdout=out, stderr=err, env=env)
@@ -102,7 +111,8 @@ def ours(folder: Path, kind: str, out: Path, core: int) -> dict[str, Any]:
     converter = "plain" if kind == "wet" else "main_text"
     recipe.write_text(RECIPE.format(kind=kind, converter=converter))
     command = [sys.executable, "-m", "gristmill", "run", str(recipe), "--root", str(folder)]
-    used, _ = spent([*command, "--out", str(out), "--workers", "1"], core)
+    command += ["--out", str(out), "--workers", "1"]
+    used, _ = spent(command, core, out.with_name("bytecode"))
     return used | books(out)
 
 

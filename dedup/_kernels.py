@@ -121,6 +121,18 @@ def hash_texts(data, offsets, out):
 
 
 @njit(cache=True, nogil=True)
+def own_bytes(data, edges, out):
+    """Bytes of each stretch from its first to its last that is no white space, int64[n]."""
+    for i in range(len(out)):
+        first, last = edges[i], edges[i + 1]
+        while first < last and _SPACE[data[first]]:
+            first += 1
+        while last > first and _SPACE[data[last - 1]]:
+            last -= 1
+        out[i] = last - first
+
+
+@njit(cache=True, nogil=True)
 def _special(data, at, end):
     """Width of the character at a lead byte, and 0: it separates, 1: word byte, 2: token."""
     c = data[at]

@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ._kernels import _SPACE
-
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -183,18 +181,6 @@ def find_keys(keys, wanted, around, low, high):
     for i in range(len(wanted)):
         low[i] = _place(keys, wanted[i], around[i])
         high[i] = len(keys) if wanted[i] == FULL else _place(keys, wanted[i] + np.uint64(1), low[i])
-
-
-@njit(cache=True, nogil=True)
-def own_bytes(data, edges, out):
-    """Bytes of each stretch from its first to its last that is no white space, int64[n]."""
-    for i in range(len(out)):
-        first, last = edges[i], edges[i + 1]
-        while first < last and _SPACE[data[first]]:
-            first += 1
-        while last > first and _SPACE[data[last - 1]]:
-            last -= 1
-        out[i] = last - first
 
 
 @njit(cache=True, nogil=True)

@@ -10,8 +10,7 @@ the runs (a merge of sorted keys, no text), by the same round as in a batch; onl
 known are compared; edges are covered by the same round. So a group that a new crawl makes hot, or
 that gets another first document, ends as in a batch. Earlier decisions that changed are listed.
 A look at the touched groups alone would read less, but could not take a pair back.
-
-A query of one text reads 32 short stretches of keys a run, and the sets of what they name.
+Queries: `dedup.index_query`.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ import json
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,30 +34,20 @@ from . import _kernels_pairs as kernels
 from .candidates import Candidates
 from .clusters import Clusters
 from .index_pairs import PAIR, changed_decisions, find_pairs, moved
-from .index_run import IndexRun, RunWriter, discard, shards_of
+from .index_run import IndexRun, joined_sets, shards_of
+from .index_writer import RunWriter, discard, placed, without
 from .near import NearDuplicates
 from .rank import Nodes, nodes
-from .verify import reaches, shingle_sets
+from .verify import reaches
 
 FORMAT = 2
 ROWS = 2_000_000  # band rows looked at together: 200 MB while they are sorted
 CHUNK = 20_000  # pairs compared together
-MOST = 4096  # documents of one key that a query compares: of more than so many copies, the first
 _HISTORY = ("decisions", "changed")
 SETTINGS = (
     "ngram", "char_ngram", "bands", "rows", "scheme", "threshold", "group_cap", "hot_cap",
     "exemplars", "scope",
 )  # fmt: skip
-
-
-class Match(NamedTuple):
-    """A document of the index that a text duplicates."""
-
-    shard: str
-    id: str  # 32 hex digits
-    shared: int  # shingles of both
-    either: int  # shingles of either
-    crawl: str  # name of the run
 
 
 class Index:
@@ -162,22 +150,22 @@ class Index:
                     )
                     raise UsageError(msg)
                 replaced.append(name)
-        name = _placed(writer)
+        name = placed(writer)
         if name in self.about["runs"]:
             if damaged := [p for p, _ in self.damaged_books()]:
                 self.about["files"] = {k: v for k, v in self.about["files"].items()
                                        if k not in damaged}  # fmt: skip
-                self._decide(self.about["runs"])
+                self._decide(self.about["runs"], [name])
             return changed_decisions(DECISIONS.empty_table(), DECISIONS.empty_table(), set())
         names = [n for n in self.about["runs"] if n not in replaced]
         if not replaced:
-            return self._decide([*names, name])
+            return self._decide([*names, name], [name])
         now = [IndexRun.open(self.folder / "runs" / n) for n in (*names, name)]
         then = [r for r in self.runs if r.folder.name in replaced]
         empty = pa.array([], pa.binary(16))
         was, left = (pa.concat_arrays([empty, *(r.ids() for r in rs)]) for rs in (then, now))
         gone = was.filter(pc.invert(pc.is_in(was, value_set=left)))
-        changed = self._decide([*names, name], frozenset(gone.to_pylist()))
+        changed = self._decide([*names, name], [name], frozenset(gone.to_pylist()))
         self._sweep()
         return changed
 
@@ -205,9 +193,9 @@ class Index:
             run.check()
             hit = pc.is_in(run.ids(), value_set=wanted).to_numpy(zero_copy_only=False)
             gone += int(hit.sum())
-            names.append(_without(run, ~hit, self.writer()) if hit.any() else run.folder.name)
+            names.append(without(run, ~hit, self.writer()) if hit.any() else run.folder.name)
         if gone:  # all that are left without a document are one run: a name stands for contents
-            self._decide(list(dict.fromkeys(names)), frozenset(ids))
+            self._decide(list(dict.fromkeys(names)), names, frozenset(ids))
         self._sweep()
         return gone
 
@@ -233,22 +221,33 @@ class Index:
 
     def damaged_books(self) -> Iterator[tuple[str, str]]:
         """Pairs, decisions and lists of changes that are not as index.json says: name, what."""
-        for name, expected in self.about["files"].items():
-            path = self.folder / name
-            found = file_digest(path) if path.is_file() else None
-            if found != expected:
-                what = "is not what index.json says" if found else "is missing"
-                yield name, f"{what}; give `gristmill dedup index` a crawl of the index again"
+        for name in self.about["files"]:
+            if wrong := self._wrong(name):
+                yield name, wrong
+
+    def _wrong(self, name: str) -> str:
+        """How a file of the books differs from index.json; empty when it does not."""
+        path = self.folder / name
+        found = file_digest(path) if path.is_file() else None
+        if found == self.about["files"][name]:
+            return ""
+        what = "is not what index.json says" if found else "is missing"
+        return f"{what}; give `gristmill dedup index` a crawl of the index again"
 
     def _book(self, kind: str, ending: str) -> Path | None:
         """A file of the newest generation, if it has one; DamagedError when it is not whole."""
         name = f"{kind}/{self.about['generation']:06d}.{ending}"
-        if wrong := dict(self.damaged_books()).get(name):
+        if name not in self.about["files"]:
+            return None
+        if wrong := self._wrong(name):
             msg = f"{self.folder / name}: {wrong}"
             raise DamagedError(msg)
-        return self.folder / name if name in self.about["files"] else None
+        return self.folder / name
 
-    def _decide(self, names: list[str], gone: frozenset[bytes] = frozenset()) -> pa.Table:
+    def _decide(
+        self, names: list[str], checked: Collection[str], gone: frozenset[bytes] = frozenset()
+    ) -> pa.Table:
+        """Make a generation of some runs; `checked` are those that were hashed just now."""
         before, generation = self.decisions(), self.about["generation"]
         earlier = {h for r in self.runs for h in r.shard_hashes.tolist()}
         old, old_starts = self._pairs(), self.starts
@@ -256,7 +255,8 @@ class Index:
         self.about["runs"] = names
         self.runs = [IndexRun.open(self.folder / "runs" / n) for n in names]
         for run in self.runs:
-            run.check("documents", "keys", "owners", "nexts")  # sets: the pages that are read
+            if run.folder.name not in checked:
+                run.check("documents", "keys", "owners", "nexts")  # sets: the pages that are read
         self.starts = np.cumsum([0, *(r.count for r in self.runs)])
         old = moved(old, old_names, old_starts, names, self.starts)
         pairs = self._verified(self._candidates(), old)
@@ -350,7 +350,7 @@ class Index:
             run.sound_sets(local[numbers == number])
         for number, place in zip(numbers.tolist(), local.tolist(), strict=True):
             pieces.append(self.runs[number].set_of(place))
-        return _joined(pieces)
+        return joined_sets(pieces)
 
     def _edges(self, pairs: np.ndarray) -> pa.Table:
         shared, either = pairs["shared"].astype(np.int64), pairs["either"].astype(np.int64)
@@ -370,114 +370,6 @@ class Index:
         ]
         order = np.argsort(np.concatenate([*parts, empty]), kind="stable")
         return Nodes(*(np.concatenate(values)[order] for values in zip(*each, strict=True)))
-
-    def query(self, text: str) -> list[Match]:
-        """Documents whose exact Jaccard with `text` reaches the threshold, the nearest first."""
-        (found,) = self.query_texts(pa.array([text], pa.large_string()))
-        return found
-
-    def query_texts(self, texts: pa.LargeStringArray) -> Iterator[list[Match]]:
-        """The same for each of many texts; UsageError where documents meet within a scope alone."""
-        if self.stage.scope != "corpus":
-            msg = (
-                f"{self.folder}: made with near_duplicates.scope: {self.stage.scope}, where texts "
-                "of one scope alone are compared, and a text that is asked about has none; index "
-                "a run of scope corpus"
-            )
-            raise UsageError(msg)
-        keys = self.stage.survey.measure(pa.record_batch({"text": texts})).scores["bands"]
-        values, starts, ends = shingle_sets(texts, self.stage.ngram, self.stage.char_ngram)
-        for row in range(len(texts)):
-            mine = values[starts[row] : ends[row]]
-            found = []
-            if len(mine):
-                for number, run in enumerate(self.runs):
-                    near = self._near(run, keys[row])
-                    for local, shared, either in self._compared(run, near, mine):
-                        found.append((shared, either, number, local))
-            found.sort(key=lambda f: (-Fraction(f[0], f[1]), f[2], f[3]))
-            yield [self._match(*f) for f in found]
-
-    def _compared(
-        self, run: IndexRun, near: np.ndarray, mine: np.ndarray
-    ) -> Iterator[tuple[int, int, int]]:
-        """(document, shared, either) of those of a run whose set is near enough to one."""
-        run.sound("documents", near)
-        run.sound_sets(near)
-        values, offsets = _joined([mine, *map(run.set_of, near.tolist())])
-        shared, either = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
-        first, second = np.zeros(len(near), np.int64), np.arange(1, len(near) + 1)
-        kernels.intersections(values, offsets[:-1], offsets[1:], first, second, shared, either)
-        close = reaches(self.stage.threshold, shared, either)
-        counts = (near[close], shared[close], either[close])
-        return zip(*(values.tolist() for values in counts), strict=True)
-
-    def _near(self, run: IndexRun, keys: np.ndarray) -> np.ndarray:
-        """Documents of a run that share a band, ascending."""
-        low, high = run.places(keys)
-        ends = np.minimum(high, low + MOST)
-        run.sound("owners", low, ends)
-        pieces = [run.owners[a:b] for a, b in zip(low.tolist(), ends.tolist(), strict=True)]
-        return np.unique(np.concatenate(pieces)).astype(np.int64)
-
-    def _match(self, shared: int, either: int, number: int, local: int) -> Match:
-        run = self.runs[number]
-        row = run.documents[local]
-        id_ = f"{int(row['high']):016x}{int(row['low']):016x}"
-        return Match(run.shards[int(row["shard"])], id_, shared, either, run.folder.name)
-
-
-def _joined(pieces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Sets one after the other: (values, offsets)."""
-    offsets = np.zeros(len(pieces) + 1, np.int64)
-    np.cumsum([len(p) for p in pieces], out=offsets[1:])
-    return np.concatenate(pieces) if pieces else np.empty(0, np.uint64), offsets
-
-
-def _without(run: IndexRun, keep: np.ndarray, writer: RunWriter) -> str:
-    """A run again, without some documents."""
-    keys = np.empty((run.count, writer.bands), np.uint64)
-    order = np.argsort(run.owners, kind="stable")  # documents together, their keys ascending
-    keys[:] = np.asarray(run.keys)[order].reshape(run.count, writer.bands)
-    nexts = np.asarray(run.nexts)[order].reshape(run.count, writer.bands)
-    keys = _cycle(keys, nexts)
-    for number, shard in enumerate(run.shards):
-        mine = np.flatnonzero(keep & (run.documents["shard"] == number))
-        if not len(mine):
-            continue
-        found = run.nodes(mine)._replace(row=run.documents["row"][mine])
-        writer.add(shard, found, keys[mine], _joined([run.set_of(d) for d in mine.tolist()]))
-    return _placed(writer)
-
-
-def _placed(writer: RunWriter) -> str:
-    """Finish a run and move it to where its name says; if it is there and sound, that one stays."""
-    name = writer.finish()
-    target = writer.folder.parent / name
-    if target.exists():
-        try:
-            IndexRun.open(target).check()
-        except StopError:
-            discard(target)
-        else:
-            discard(writer.folder)
-            return name
-    writer.folder.rename(target)
-    return name
-
-
-def _cycle(keys: np.ndarray, nexts: np.ndarray) -> np.ndarray:
-    """Keys of each document in an order of bands: each is followed by its next, from the least.
-
-    Which band a key is of is not stored, and only the cyclic order bears on anything.
-    """
-    out = np.empty_like(keys)
-    rows = np.arange(len(keys))
-    at = np.zeros(len(keys), np.int64)
-    for band in range(keys.shape[1]):
-        out[:, band] = keys[rows, at]
-        at = np.argmax(keys == nexts[rows, at][:, None], axis=1)
-    return out
 
 
 def _no_texts(*_: np.ndarray) -> pa.LargeStringArray:

@@ -31,7 +31,7 @@ from ..documents.exchange import DECISIONS, Survey
 from ..documents.stage import Evidence, Measured, Stage
 from ..documents.text import text_view
 from . import _kernels as kernels
-from ._kernels_pairs import own_bytes, paragraph_ends
+from ._kernels_pairs import paragraph_ends
 from .rank import Nodes, column, decisions, document_keys, nodes, runs
 from .scope import check_scope, within
 
@@ -66,7 +66,7 @@ def split(texts: pa.LargeStringArray, unit: str) -> Paragraphs:
     hashes = np.zeros((total, 2), np.uint64)
     kernels.hash_texts(view.data, edges, hashes)
     own = np.empty(total, np.int64)
-    own_bytes(view.data, edges, own)
+    kernels.own_bytes(view.data, edges, own)
     owner = np.repeat(np.arange(view.rows), counts)
     return Paragraphs(
         owner=owner,

@@ -7,7 +7,6 @@ content, not places: decisions are keyed by (shard, id).
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 
 
 class IdMaker:
@@ -16,7 +15,7 @@ class IdMaker:
     def __init__(self, source: str) -> None:
         own = source.encode()
         self._source = hashlib.blake2b(len(own).to_bytes(8, "little") + own, digest_size=16)
-        self._seen: Counter[bytes] = Counter()
+        self._seen: dict[bytes, int] = {}
 
     def __call__(self, identity: str | None, content: bytes) -> bytes:
         """16 bytes; `content` is the text as read, UTF-8."""
@@ -25,7 +24,7 @@ class IdMaker:
         hasher.update(len(own).to_bytes(8, "little") + own + len(content).to_bytes(8, "little"))
         hasher.update(content)
         triple = hasher.digest()
-        k = self._seen[triple]
+        k = self._seen.get(triple, 0)
         self._seen[triple] = k + 1
         hasher.update(k.to_bytes(8, "little"))
         return hasher.digest()

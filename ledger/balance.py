@@ -170,19 +170,8 @@ ORDER BY ALL
 
 CUBE = """
 WITH sides AS (
-    SELECT 'cube' AS side, stage, slice, source, unit, amount FROM (
-        SELECT stage, slice, source, sum(windows) AS windows, sum(real_tokens) AS real_tokens,
-            sum(padding_tokens) AS padding_tokens, sum(loss_tokens) AS loss_tokens,
-            sum(unique_tokens) AS unique_tokens, sum(documents) AS documents
-        FROM cube GROUP BY ALL
-    ) UNPIVOT (amount FOR unit IN (windows, real_tokens, padding_tokens, loss_tokens,
-        unique_tokens, documents))
-    UNION ALL
-    SELECT 'plan', stage, slice, source, unit, amount FROM (
-        SELECT stage, slice, source, sum(windows) AS windows, sum(real_tokens) AS real_tokens,
-            sum(padding_tokens) AS padding_tokens, sum(loss_tokens) AS loss_tokens,
-            sum(unique_tokens) AS unique_tokens, sum(documents) AS documents
-        FROM plan GROUP BY ALL
+    SELECT * FROM (
+        SELECT 'cube' AS side, * FROM cube UNION ALL BY NAME SELECT 'plan' AS side, * FROM plan
     ) UNPIVOT (amount FOR unit IN (windows, real_tokens, padding_tokens, loss_tokens,
         unique_tokens, documents))
 )

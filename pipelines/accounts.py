@@ -26,7 +26,7 @@ from ..documents.errors import DamagedError
 from ..documents.fingerprint import digest
 from ..mixing.recount import token_deltas
 from .columns import edits_from, schema_meta
-from .flow import Flow
+from .flow import Flow, Languages
 from .passes import Pass, attributes
 from .steps import Counts, Facts, Step
 from .texts import ShardTexts
@@ -152,12 +152,13 @@ class _ShardAccount:
         self.texts = ShardTexts(run, shard, names)
         self.flow = Flow()
 
-    def _languages(self, group: int, rows: int) -> np.ndarray:
+    def _languages(self, group: int, rows: int) -> Languages:
         """Language of each row as the base pass measured it; empty where it did not."""
         if "language.language" not in self._base.schema_arrow.names:
-            return np.full(rows, "", object)
+            return Languages([""], np.zeros(rows, np.int64))
         column = self._base.read_row_group(group, columns=["language.language"]).column(0)
-        return np.array(column.fill_null("").to_pylist(), object)
+        coded = column.fill_null("").combine_chunks().dictionary_encode()
+        return Languages(coded.dictionary.to_pylist(), coded.indices.to_numpy())
 
     def group(self, group: int) -> list[pa.Array]:
         """Columns of one row group of the account."""
@@ -169,14 +170,16 @@ class _ShardAccount:
         size = entry.column("bytes").fill_null(0).to_numpy().astype(np.int64)
         tokens = account.column("tokens").fill_null(0).to_numpy().astype(np.int64)
         seal = account.column("edits").to_numpy().copy()
+        named = [f"{s['name']}.code" for s in self._stages]
+        named += [f"{s['name']}.edits" for s in self._stages if s["edit_reasons"] is not None]
+        here = self._here.read_row_group(group, columns=named)
         extra: list[pa.Array] = []
         pending: list[Edits] = []
         for stage in self._stages:
             name = stage["name"]
             self.flow.book_rows(name, language, alive, "in", "", size, tokens)
             if stage["edit_reasons"] is not None:
-                column = self._here.read_row_group(group, columns=[f"{name}.edits"]).column(0)
-                edits = edits_from(column.combine_chunks(), stage)
+                edits = edits_from(here.column(f"{name}.edits").combine_chunks(), stage)
                 _seal(seal, edits)
                 deltas = self._deltas(group, stage, edits, pending, seal)
                 self._book_edits(stage, language, edits, deltas, rows)
@@ -189,8 +192,7 @@ class _ShardAccount:
                     d if t else None for d, t in zip(deltas.tolist(), touched, strict=True)
                 ]
                 extra.append(pa.array(by_reason, pa.list_(pa.int64())))
-            column = self._here.read_row_group(group, columns=[f"{name}.code"]).column(0)
-            code = column.fill_null(0).to_numpy()
+            code = here.column(f"{name}.code").fill_null(0).to_numpy()
             for k, reason in enumerate(stage["reasons"]):
                 which = alive & (code == k)
                 account_name = "dropped" if k else "kept"
@@ -242,7 +244,7 @@ class _ShardAccount:
     def _book_edits(
         self,
         stage: dict[str, Any],
-        language: np.ndarray,
+        language: Languages,
         edits: Edits,
         deltas: np.ndarray,
         rows: int,

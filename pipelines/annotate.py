@@ -36,16 +36,17 @@ def prototypes(stages: tuple[Stage, ...]) -> list[Measured]:
     return [checked_measure(stage, empty) for stage in stages]
 
 
-def chains(run: Run, step: PassStep, shard: str) -> list[str]:
+def chains(
+    run: Run, step: PassStep, shard: str, stages: tuple[Stage, ...], protos: list[Measured]
+) -> list[str]:
     """What each stage's scores depend on: itself, and all stages before it that edit the text."""
     editing: list[str] = []
     for earlier in step.earlier:
-        stages = run.stages(earlier, shard)
-        each = zip(stages, prototypes(stages), strict=True)
+        before = run.stages(earlier, shard)
+        each = zip(before, prototypes(before), strict=True)
         editing += [measure_fingerprint(s) for s, p in each if p.edits is not None]
     found: list[str] = []
-    stages = run.stages(step.which, shard)
-    for stage, proto in zip(stages, prototypes(stages), strict=True):
+    for stage, proto in zip(stages, protos, strict=True):
         own = measure_fingerprint(stage)
         found.append(digest([own, editing, run.versions("pyarrow", "resiliparse")]))
         if proto.edits is not None:
@@ -53,9 +54,9 @@ def chains(run: Run, step: PassStep, shard: str) -> list[str]:
     return found
 
 
-def _describe(run: Run, step: PassStep, shard: str) -> list[dict[str, Any]]:
-    stages = run.stages(step.which, shard)
-    protos = prototypes(stages)
+def _describe(
+    stages: tuple[Stage, ...], protos: list[Measured], each_chain: list[str]
+) -> list[dict[str, Any]]:
     return [
         {
             "name": s.name,
@@ -67,7 +68,7 @@ def _describe(run: Run, step: PassStep, shard: str) -> list[dict[str, Any]]:
             if p.edits is not None
             else None,
         }
-        for s, p, chain in zip(stages, protos, chains(run, step, shard), strict=True)
+        for s, p, chain in zip(stages, protos, each_chain, strict=True)
     ]
 
 
@@ -75,7 +76,7 @@ def annotate(run: Run, step: PassStep, shard: str, out: Path, facts: Facts) -> d
     """Annotate every row group of a shard's documents; returns counts for the sidecar."""
     stages = run.stages(step.which, shard)
     protos = prototypes(stages)
-    described = _describe(run, step, shard)
+    described = _describe(stages, protos, chains(run, step, shard, stages, protos))
     texts = ShardTexts(run, shard, [p.name for p in step.earlier])
     before = pq.ParquetFile(run.store.path(attributes(_previous(step), shard)))
     old = Old.open(run, step, shard)

@@ -10,9 +10,10 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from .display import UNKNOWN, cell
+
 ROW, TOP, LABEL = 26, 30, 178  # height of a row, of the head; width of the labels; all in px
 PANEL, BAR = 268, 150  # width of a panel with its numbers, of its longest bar
-UNKNOWN = "unknown"
 
 
 def escape(value: Any) -> str:
@@ -41,13 +42,7 @@ def number(value: Any) -> str:
     """One table cell: None is `unknown`, never 0."""
     if value is None:
         return f'<span class="unknown">{UNKNOWN}</span>'
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    return escape(value)
+    return escape(cell(value))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, empty: str = "none") -> str:

@@ -21,7 +21,15 @@ from ..documents.errors import StopError
 from ..documents.exchange import FetchingRound
 from ..documents.fingerprint import digest, verdict_fingerprint
 from ..documents.identity import shard_hash
-from .exchange import STRETCH, batches_of, hash_of, read_partition, write_run
+from .exchange import (
+    STRETCH,
+    batches_of,
+    hash_of,
+    part_of_shard,
+    power_of_two,
+    read_partition,
+    write_run,
+)
 from .passes import Pass, attributes
 from .steps import Counts, Facts, ManifestStep, Step
 from .texts import ShardTexts
@@ -30,11 +38,15 @@ if TYPE_CHECKING:
     from .rounds import GatherStep
     from .run import Run
 
-FORMAT = 1
+FORMAT = 2
 
 
 class WantedStep(Step):
-    """`exchange/<stage>/<n>-wanted/<partition>.arrow`: documents whose texts round n will need."""
+    """`exchange/<stage>/<n>-wanted/<partition>.arrow`: documents whose texts round n will need.
+
+    Its pieces are for some shards each, one where there are at most `MOST`: a shard of which the
+    same is wanted as before is not read again.
+    """
 
     needs_all = True
 
@@ -47,16 +59,25 @@ class WantedStep(Step):
         return self.of.keys(run)
 
     def outputs(self, run: Run, key: str) -> tuple[str, ...]:
-        """One file, sorted by shard and row."""
+        """One run of the exchange, each piece sorted by shard and row."""
         return (f"exchange/{self.of.use.stage.name}/{self.of.number}-wanted/{key}.arrow",)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
         """The rows that the round gathers."""
-        return run.store.digests(*self.of.before.outputs(run))
+        return self.of.before.piece(run, int(key))
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The whole stage, partitions included."""
-        return digest([FORMAT, verdict_fingerprint(self.of.use.stage), len(self.keys(run)), key])
+        stage = verdict_fingerprint(self.of.use.stage)
+        return digest([FORMAT, stage, len(self.keys(run)), key, self.pieces(run)])
+
+    def pieces(self, run: Run) -> int:
+        """Of how many pieces each file is."""
+        return power_of_two(len(run.covered(self.of.use)), 1)
+
+    def piece_of(self, run: Run, shard: str) -> int:
+        """The piece for a shard."""
+        return part_of_shard(shard, self.pieces(run))
 
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """Ask the round."""
@@ -64,13 +85,9 @@ class WantedStep(Step):
         rows = read_partition(run, self.of.sources(run), int(key), len(self.keys(run)))
         wanted = fetching(self.of).needs(rows).combine_chunks()
         wanted = wanted.sort_by([("shard", "ascending"), ("row", "ascending")])
-        with (
-            pa.OSFile(str(paths[name]), "wb") as sink,
-            pa.ipc.new_file(sink, wanted.schema) as writer,
-        ):
-            writer.write_table(wanted.combine_chunks())
+        wanted = wanted.append_column("partition", wanted.column("shard"))
         facts.bytes = rows.nbytes
-        return {name: {"rows": wanted.num_rows}}
+        return {name: write_run(paths[name], [wanted], self.pieces(run))}
 
 
 class FetchStep(Step):
@@ -94,9 +111,10 @@ class FetchStep(Step):
         return (f"exchange/{of.use.stage.name}/{of.number}-fetched/{key}.arrow",)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """What is wanted, and what makes the texts."""
+        """What is wanted of the shard, and what makes the texts."""
         names = [attributes(p.name, key) for p in self.through]
-        return run.store.digests(*self.before.outputs(run), f"documents/{key}.parquet", *names)
+        wanted = self.before.piece(run, self.wanted.piece_of(run, key))
+        return run.store.digests(f"documents/{key}.parquet", *names) | wanted
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The whole stage, partitions included."""
@@ -110,19 +128,19 @@ class FetchStep(Step):
         row, part = self._asked(run, key)
         texts = ShardTexts(run, key, [p.name for p in self.through])
         count = len(self.wanted.keys(run))
-        rows = write_run(paths[name], self._stretches(texts, row, hash_of(part, count)), count)
+        counts = write_run(paths[name], self._stretches(texts, row, hash_of(part, count)), count)
         facts.bytes = facts.text_bytes = texts.bytes_read
-        return {name: {"rows": rows, "documents": len(np.unique(row))}}
+        return {name: {**counts, "documents": len(np.unique(row))}}
 
     def _asked(self, run: Run, shard: str) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the shard that are wanted, ascending, and by which partition."""
         number = np.uint64(shard_hash(shard))
         rows, parts = [], []
+        piece, pieces = self.wanted.piece_of(run, shard), self.wanted.pieces(run)
         for key in self.wanted.keys(run):
             (name,) = self.wanted.outputs(run, key)
-            with pa.memory_map(str(run.store.path(name))) as source:
-                table = pa.ipc.open_file(source).read_all()
-            shards = table.column("shard").combine_chunks().to_numpy()
+            (table,) = batches_of(run.store.path(name), piece, pieces)
+            shards = table.column("shard").to_numpy()
             first, last = np.searchsorted(shards, number), np.searchsorted(shards, number, "right")
             found = table.column("row").slice(first, last - first).to_numpy()
             rows.append(found)

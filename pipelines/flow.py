@@ -6,9 +6,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class Languages(NamedTuple):
+    """The language of each row: names, each once, and int[rows] into them."""
+
+    names: list[str]
+    which: np.ndarray
 
 
 class Flow:
@@ -36,24 +43,21 @@ class Flow:
     def book_rows(
         self,
         stage: str,
-        language: np.ndarray,
+        language: Languages,
         rows: np.ndarray,
         account: str,
         reason: str,
         size: np.ndarray,
         tokens: np.ndarray,
     ) -> None:
-        """Add the rows of a mask, bool[n], by their language, object[n]."""
-        if not rows.any():
-            return
-        names, which = np.unique(language[rows].astype(str), return_inverse=True)
+        """Add the rows of a mask, bool[n], by their language."""
+        names, which = language.names, language.which[rows]
+        documents = np.bincount(which, minlength=len(names))
         sizes = np.bincount(which, size[rows], len(names)).astype(np.int64)
         counts = np.bincount(which, tokens[rows], len(names)).astype(np.int64)
-        documents = np.bincount(which, minlength=len(names))
-        for i, name in enumerate(names.tolist()):
-            self.book(
-                stage, name, account, reason, int(documents[i]), int(sizes[i]), int(counts[i])
-            )
+        for i in np.flatnonzero(documents).tolist():
+            amounts = int(documents[i]), int(sizes[i]), int(counts[i])
+            self.book(stage, names[i], account, reason, *amounts)
 
     def rows(self) -> list[list[Any]]:
         """All sums as rows, sorted."""

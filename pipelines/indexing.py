@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..dedup import NearDuplicates
-from ..dedup.index import Index, Match
+from ..dedup.index import Index
+from ..dedup.index_query import Match, query, query_texts
 from ..dedup.index_run import IndexRun
 from ..dedup.rank import Nodes, column, matrix, nodes
 from ..dedup.verify import shingle_sets
@@ -130,7 +131,7 @@ def ask_text(folder: Path, text: str) -> list[dict[str, Any]]:
             "script without spaces): too short to be a near duplicate of any"
         )
         raise UsageError(msg)
-    return [_told(m) for m in index.query(text)]
+    return [_told(m) for m in query(index, text)]
 
 
 def ask_run(folder: Path, run: Run) -> Iterator[dict[str, Any]]:
@@ -143,7 +144,7 @@ def ask_run(folder: Path, run: Run) -> Iterator[dict[str, Any]]:
         for group, documents in enumerate(surveyed(run, use, which, through, shard)):
             local = column(documents, "row").astype(np.int64) - starts[group]
             ids = documents.column("id").to_pylist()
-            found = index.query_texts(texts.some(texts.raw(group), group, local))
+            found = query_texts(index, texts.some(texts.raw(group), group, local))
             for id_, matches in zip(ids, found, strict=True):
                 if matches:
                     yield {

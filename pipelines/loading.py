@@ -51,11 +51,3 @@ def text_or_none(value: Any, where: str) -> str | None:
         msg = f"{where}: expected a name, found {value!r}"
         raise UsageError(msg)
     return str(value)
-
-
-def number_in(value: Any, where: str, low: int, high: int) -> int:
-    """A whole number from `low` to `high`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        msg = f"{where}: expected a whole number from {low} to {high}, found {value!r}"
-        raise UsageError(msg)
-    return value

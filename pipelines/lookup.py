@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..documents.exchange import CuttingStage
+from ..documents.exchange import DECISIONS, CuttingStage
 from ..documents.identity import shard_hash
 from ..documents.stage import Evidence, Measured
 
@@ -29,26 +31,23 @@ class Lookup:
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
     name: str
     reasons: tuple[str, ...]
-    decisions: str  # digest of the decision file
+    decisions: str  # digest of the decisions on the shard
     applied: int  # revision of the global stage, which may say itself what is cut
-    found: pa.Table = field(metadata={"identity": False}, repr=False, compare=False)
+    # Read when a document is looked up: later passes ask an earlier one's name and edits alone.
+    found: Callable[[], pa.Table] = field(metadata={"identity": False}, repr=False, compare=False)
     stage: Any = field(metadata={"identity": False}, repr=False, compare=False)
 
     @classmethod
     def load(cls, run: Run, use: GlobalUse, shard: str) -> Lookup:
         """The decisions on one shard's documents, sorted by id."""
-        name = run.decisions(use, shard)
-        table = pq.read_table(
-            run.store.path(name),
-            filters=pc.field("shard") == pa.scalar(shard_hash(shard), pa.uint64()),
-        )
+        (decided,) = run.decided(use, shard).values()
         return cls(
             name=use.stage.name,
             reasons=use.stage.reasons,
-            decisions=run.store.require(name).digest,
+            decisions=decided,
             applied=use.stage.revision,
             stage=use.stage,
-            found=table.sort_by("id"),
+            found=cache(partial(_read, run.store.path(run.decisions(use, shard)), shard)),
         )
 
     @property
@@ -58,12 +57,13 @@ class Lookup:
 
     def measure(self, batch: pa.RecordBatch) -> Measured:
         """`decision`: the code; `cluster_size`: documents in the cluster, 1 when alone."""
-        index = pc.index_in(batch.column("id"), value_set=self.found.column("id").combine_chunks())
+        found = self.found() if batch.num_rows else _none(self.stage)
+        index = pc.index_in(batch.column("id"), value_set=found.column("id").combine_chunks())
         at = index.fill_null(-1).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(at >= 0)
         code = np.zeros(batch.num_rows, np.uint8)
         size = np.ones(batch.num_rows, np.uint32)
-        taken = self.found.take(pa.array(at[rows]))
+        taken = found.take(pa.array(at[rows]))
         code[rows] = taken.column("code").to_numpy()
         size[rows] = taken.column("cluster_size").to_numpy()
         scores = {"decision": code, "cluster_size": size}
@@ -81,6 +81,20 @@ class Lookup:
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
         """The decision."""
         return scores["decision"]
+
+
+def decided_columns(stage: Any) -> pa.Schema:
+    """What the last round of a global stage says of a document."""
+    return stage.decided if isinstance(stage, CuttingStage) else DECISIONS
+
+
+def _read(path: Path, shard: str) -> pa.Table:
+    own = pc.field("shard") == pa.scalar(shard_hash(shard), pa.uint64())
+    return pq.read_table(path, filters=own).sort_by("id")
+
+
+def _none(stage: Any) -> pa.Table:
+    return decided_columns(stage).append(pa.field("witness_in", pa.string())).empty_table()
 
 
 NOTED = ["cluster_size", "cluster", "witness_id", "witness_in", "shared", "either"]

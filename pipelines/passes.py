@@ -43,12 +43,16 @@ class PassStep(Step):
         return (attributes(self.which.name, key),)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """Documents, all earlier attributes, and the decisions that this pass applies."""
+        """Documents, all earlier attributes, and the decisions on the shard that this pass applies.
+
+        Not the file of the decisions: most of those on other shards change with every crawl.
+        """
         names = [f"documents/{key}.parquet", attributes("read", key)]
         names += [attributes(p.name, key) for p in self.earlier]
+        found = run.store.digests(*names)
         if self.which.applies and run.covers(self.which.applies, key):
-            names.append(run.decisions(self.which.applies, key))
-        return run.store.digests(*names)
+            found |= run.decided(self.which.applies, key)
+        return found
 
     def fingerprint(self, run: Run, key: str) -> str:
         """All fields of all stages, in order."""

@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -216,7 +217,7 @@ class _Writer:
                 _host(draft.url),
                 draft.date,
                 draft.license or self._source.license,
-                canonical(metadata) if metadata else b"{}",
+                _json(metadata),
                 None if draft.turns is None else [turn._asdict() for turn in draft.turns],
                 int(at.file),
                 at.offset,
@@ -301,6 +302,18 @@ class _Writer:
             self._flush_losses()
         for file in self._files:
             file.close()
+
+
+def _json(metadata: dict[str, Any]) -> bytes:
+    """Canonical JSON; what records of a shard have in common is encoded once."""
+    if set(map(type, metadata.values())) == {str}:  # 1 and True would be one key
+        return _json_of(*metadata.items())
+    return canonical(metadata) if metadata else b"{}"
+
+
+@lru_cache(maxsize=1024)
+def _json_of(*items: tuple[str, str]) -> bytes:
+    return canonical(dict(items))
 
 
 def _host(url: str | None) -> str | None:

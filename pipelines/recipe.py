@@ -15,10 +15,11 @@ from typing import Any
 from ..documents.errors import UsageError, did_you_mean
 from ..documents.fingerprint import digest
 from ..documents.stage import Stage
+from ..mixing.fields import whole
 from ..mixing.spec import MixSpec
 from ..mixing.turns import TurnSpec
 from .exchange import MOST
-from .loading import load_yaml, number_in, text_or_none
+from .loading import load_yaml, text_or_none
 from .readers import ReadOptions
 from .registry import build_named, known_converters, known_globals, known_stages, split_entry
 
@@ -148,7 +149,7 @@ def parse_recipe(
         shard_bytes=parse_bytes(top.get("shard_bytes", "256 MiB"), f"{where}: shard_bytes"),
         memory=parse_bytes(top.get("memory", "512 MiB"), f"{where}: memory"),
         partitions=(
-            number_in(top["partitions"], f"{where}: partitions", 1, MOST)
+            whole(top["partitions"], f"{where}: partitions", 1, MOST)
             if top.get("partitions") is not None
             else None
         ),
@@ -209,7 +210,7 @@ def _source(name: str, body: Any, order: int, where: str, folder: Path) -> Sourc
     return Source(
         name=name,
         paths=tuple(str(p) for p in paths),
-        priority=number_in(given.get("priority", order), f"{where}.priority", 0, 65535),
+        priority=whole(given.get("priority", order), f"{where}.priority", 0, 65535),
         converter=build_named(
             known_converters(),
             given.get("converter", "main_text"),

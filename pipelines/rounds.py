@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents.errors import StopError
-from ..documents.exchange import DECISIONS, CuttingStage, JoiningRound, WholeRound, counts_of
+from ..documents.exchange import CuttingStage, JoiningRound, WholeRound, counts_of
 from ..documents.fingerprint import canonical, digest, measure_fingerprint, verdict_fingerprint
 from ..documents.identity import shard_hash
 from .columns import schema_meta, score_values
-from .exchange import STRETCH, Partitions, hash_of, partitions, read_partition, write_run
+from .exchange import STRETCH, Partitions, digest_of, partitions, read_partition, write_run
 from .fetch import Fetched, FetchStep
+from .lookup import decided_columns
 from .passes import Pass, attributes
-from .run import GROUP
 from .steps import Counts, Facts, ManifestStep, Step
 from .texts import ShardTexts, Texts
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .recipe import GlobalUse
     from .run import Run
 
-FORMAT = 1
+FORMAT = 2
 
 
 class ScatterStep(Step):
@@ -47,6 +48,7 @@ class ScatterStep(Step):
         self.surveyed = surveyed  # and its manifest
         self.through = through  # all passes up to it: their edits make the text
         self.name = f"scatter-{use.stage.name}"
+        self._left: dict[str, int] = {}  # documents by the digest of that manifest
 
     def keys(self, run: Run) -> list[str]:
         """The shards that the stage covers."""
@@ -58,9 +60,13 @@ class ScatterStep(Step):
 
     def count(self, run: Run) -> int:
         """Partitions, from the documents that are left in all shards."""
-        files = self.surveyed.files(run)
-        left = sum(files[attributes(self.after.name, s)][1] for s in run.covered(self.use))
-        return partitions(run, left, self.use.stage.row_bytes)
+        (name,) = self.surveyed.outputs(run)
+        manifest = run.store.require(name).digest
+        if manifest not in self._left:  # every key's fingerprint asks
+            files = self.surveyed.files(run)
+            left = sum(files[attributes(self.after.name, s)][1] for s in run.covered(self.use))
+            self._left = {manifest: left}
+        return partitions(run, self._left[manifest], self.use.stage.row_bytes)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
         """The attributes of the shard, and those with its quality."""
@@ -99,10 +105,10 @@ class ScatterStep(Step):
                     more.update(counts_of(rows))
                     yield rows
 
-        rows = write_run(paths[name], stretches(), self.count(run))
+        counts = write_run(paths[name], stretches(), self.count(run))
         facts.bytes = size
         facts.text_bytes = texts.bytes_read if texts else 0
-        return {name: {"documents": documents, "rows": rows, **more}}
+        return {name: {"documents": documents, **counts, **more}}
 
 
 def _with_texts(texts: ShardTexts, group: int, left: pa.Table) -> pa.Table:
@@ -217,17 +223,19 @@ class GatherStep(Step):
         return next(e for e in self.earlier if e[0].step.name == self.step.beside)
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
-        """All runs of the rounds that it gathers, and of fetched texts, by their manifests."""
+        """The pieces of its partition, in the rounds that it gathers and of fetched texts."""
+        if isinstance(self.step, WholeRound):
+            return run.store.digests(*self.before.outputs(run))
         beside = self._beside()
         manifests = [self.before, *([beside[1]] if beside else [])]
         manifests += [self.fetched] if self.fetched else []
-        return run.store.digests(*(n for m in manifests for n in m.outputs(run)))
+        return {k: v for m in manifests for k, v in m.piece(run, int(key)).items()}
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The whole stage, partitions included; the last round deals by groups of shards."""
-        dealt = run.covered(self.use) if self.last else []
+        groups = len(run.decision_files(self.use)) if self.last else 0
         stage = verdict_fingerprint(self.use.stage)
-        return digest([FORMAT, stage, self.number, self.scatter.count(run), key, dealt])
+        return digest([FORMAT, stage, self.number, self.scatter.count(run), key, groups])
 
     @property
     def last(self) -> bool:
@@ -238,12 +246,12 @@ class GatherStep(Step):
         """Gather one partition; texts are fetched for candidates alone."""
         (name,) = self.outputs(run, key)
         made = self._gather(run, key, facts)
-        counts: dict[str, Any] = {"rows": made.num_rows, **counts_of(made)}
+        counts: dict[str, Any] = counts_of(made)
         count = self.scatter.count(run)
         if self.last:
-            made, count, counts["removed"] = _dealt(run, self.use, made)
-        write_run(paths[name], [made], count)
-        return {name: counts}
+            count = len(run.decision_files(self.use))
+            made, counts["removed"] = _dealt(run, self.use, made)
+        return {name: counts | write_run(paths[name], [made], count)}
 
     def _gather(self, run: Run, key: str, facts: Facts) -> pa.Table:
         names, count = self.sources(run), self.scatter.count(run)
@@ -264,23 +272,15 @@ class GatherStep(Step):
         return made
 
 
-def _dealt(run: Run, use: GlobalUse, made: pa.Table) -> tuple[pa.Table, int, dict[str, int]]:
-    """Decisions with the group of their shard as partition; groups; removals by source."""
-    schema = use.stage.decided if isinstance(use.stage, CuttingStage) else DECISIONS
+def _dealt(run: Run, use: GlobalUse, made: pa.Table) -> tuple[pa.Table, dict[str, int]]:
+    """Decisions with their shard as partition (`Run.decisions`); removals by source."""
+    schema = decided_columns(use.stage)
     made = made.select(schema.names).cast(schema)
-    covered = run.covered(use)
-    hashes = np.array([shard_hash(s) for s in covered], np.uint64)
-    order = np.argsort(hashes)
-    shard = made.column("shard").to_numpy()
-    place = order[np.searchsorted(hashes[order], shard)] if len(shard) else np.empty(0, np.int64)
-    groups = len(run.decision_files(use))
-    removed: dict[str, int] = {}
-    sizes = np.bincount(place[made.column("code").to_numpy() != 0], minlength=len(covered))
-    for name, size in zip(covered, sizes.tolist(), strict=True):
-        source = run.shards[name].source
-        removed[source] = removed.get(source, 0) + size
-    where = pa.array(hash_of(place // GROUP, groups))
-    return made.append_column("partition", where), groups, removed
+    removed = dict.fromkeys(use.sources, 0)
+    gone = made.column("shard").to_numpy()[made.column("code").to_numpy() != 0]
+    for shard, size in zip(*(v.tolist() for v in np.unique(gone, return_counts=True)), strict=True):
+        removed[run.shards[run.shard_of(shard)].source] += size
+    return made.append_column("partition", made.column("shard")), removed
 
 
 class DecideStep(Step):
@@ -332,7 +332,14 @@ class DecideStep(Step):
         pq.write_table(table, paths[name], compression="zstd")
         facts.bytes = table.nbytes
         removed = int((table.column("code").to_numpy() != 0).sum())
-        return {name: {"rows": table.num_rows, "removed": removed}}
+        shards, starts = np.unique(table.column("shard").to_numpy(), return_index=True)
+        each = {
+            names[shard]: digest_of(table.slice(start, end - start))
+            for shard, (start, end) in zip(
+                shards.tolist(), pairwise([*starts.tolist(), table.num_rows]), strict=True
+            )
+        }
+        return {name: {"rows": table.num_rows, "removed": removed, "shards": each}}
 
 
 def check_caps(run: Run, last: GatherStep) -> None:

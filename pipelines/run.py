@@ -16,6 +16,7 @@ from ..documents.errors import StopError, UsageError
 from ..documents.fingerprint import canonical, digest
 from ..documents.identity import shard_hash
 from ..documents.stage import Stage
+from .exchange import NONE, part_of_shard, power_of_two
 from .lookup import Lookup
 from .manifest import NAME as MANIFEST
 from .manifest import Shard, read_manifest
@@ -30,7 +31,7 @@ RECIPE = "recipe.yaml"
 PLACE = "run.json"  # where the inputs stand and which shards to go without: no identity
 FAILED = "failed.json"  # what failed in the last command; gone when all went well
 REMOVALS = "removals.json"  # documents that were taken down, by shard: they are read no more
-GROUP = 1000  # shards per decision file
+GROUP = 1000  # shards per decision file, at most on average
 _TOP = {
     "run.json", "recipe.yaml", "lock.json", "manifest.jsonl", "inputs.seen", "failed.json",
     "documents", "losses", "attributes", "accounts", "manifests", "exchange", "decisions", "corpus",
@@ -96,22 +97,36 @@ class Run:
 
     def covered(self, use: GlobalUse) -> list[str]:
         """The shards that a global stage covers, in order."""
-        return [s for s in self.shards if self.covers(use, s)]
+        return self._covered[use.stage.name]
 
     def decisions(self, use: GlobalUse, shard: str) -> str:
         """The decision file in which a shard's documents stand."""
-        return self.decision_files(use)[self._ordinals[use.stage.name][shard] // GROUP]
+        files = self.decision_files(use)
+        return files[part_of_shard(shard, len(files))]
 
     def decision_files(self, use: GlobalUse) -> list[str]:
-        """All decision files of a global stage, in order."""
-        groups = -(-len(self._ordinals[use.stage.name]) // GROUP)
+        """All decision files of a global stage, in order.
+
+        A shard's is told by its hash: a shard that comes or goes moves no other, but for the few
+        that make them a power of two more or less.
+        """
+        groups = power_of_two(-(-len(self.covered(use)) // GROUP), 1)
         return [f"decisions/{use.stage.name}/{g:05d}.parquet" for g in range(groups)]
 
+    def decided(self, use: GlobalUse, shard: str) -> dict[str, str]:
+        """The digest of the decisions on a shard, for the `inputs` of what applies them."""
+        name = self.decisions(use, shard)
+        each = self.store.require(name).counts.get("shards")
+        if each is None:
+            msg = f"{name}: an older version wrote it; give the same `run` command again"
+            raise StopError(msg)
+        return {f"{name}#{shard}": each.get(shard, NONE)}
+
     @cached_property
-    def _ordinals(self) -> dict[str, dict[str, int]]:
-        """Number of each shard among those that a global stage covers."""
+    def _covered(self) -> dict[str, list[str]]:
+        """Of each global stage: every task asks how many they are."""
         uses = [p.surveys for p in self.passes if p.surveys is not None]
-        return {u.stage.name: {s: i for i, s in enumerate(self.covered(u))} for u in uses}
+        return {u.stage.name: [s for s in self.shards if self.covers(u, s)] for u in uses}
 
     @cached_property
     def _by_hash(self) -> dict[int, str]:

@@ -16,13 +16,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..documents.errors import StopError
 from ..documents.fingerprint import canonical, digest
+from .exchange import digests_by_partition
 from .worker import peak_bytes
 
 if TYPE_CHECKING:
     from .run import Run
+    from .store import Sidecar
 
-MANIFEST = 1  # format of manifests
+MANIFEST = 2  # format of manifests
 Counts = dict[str, dict[str, Any]]  # output name -> counts for its sidecar
 
 
@@ -112,7 +115,8 @@ class ManifestStep(Step):
     """`manifests/<step>.json`: all outputs of a finished step, by digest and documents.
 
     What needs all of a step names this one file among its inputs: a sidecar with 100,000 names
-    helps nobody, and a task that looked at every one of them would cost more than its work.
+    helps nobody, and a task that looked at every one of them would cost more than its work. What
+    needs one partition of them names that (`piece`): it is valid for as long as the rows in it are.
     """
 
     needs_all = True
@@ -130,14 +134,13 @@ class ManifestStep(Step):
         """One small file."""
         return (f"manifests/{self.of.name}.json",)
 
-    def _files(self, run: Run) -> dict[str, list[Any]]:
+    def _sides(self, run: Run) -> dict[str, Sidecar]:
         names = [o for key in self.of.keys(run) for o in self.of.outputs(run, key)]
-        sides = {n: run.store.require(n) for n in names}
-        return {n: [s.digest, s.counts.get("documents")] for n, s in sides.items()}
+        return {n: run.store.require(n) for n in names}
 
     def inputs(self, run: Run, key: str) -> dict[str, str]:
         """All outputs, under one digest."""
-        return {self.of.name: digest(self._files(run))}
+        return {self.of.name: digest(_files(self._sides(run)))}
 
     def fingerprint(self, run: Run, key: str) -> str:
         """The format alone."""
@@ -146,19 +149,43 @@ class ManifestStep(Step):
     def write(self, run: Run, key: str, paths: Mapping[str, Path], facts: Facts) -> Counts:
         """List them."""
         (name,) = self.outputs(run)
-        files = self._files(run)
-        paths[name].write_bytes(canonical({"format": MANIFEST, "files": files}))
-        return {name: {"files": len(files)}}
+        sides = self._sides(run)
+        pieces = ((n, side.counts.get("pieces", "")) for n, side in sides.items())
+        body = {
+            "format": MANIFEST,
+            "files": _files(sides),
+            "partitions": digests_by_partition(pieces),
+        }
+        paths[name].write_bytes(canonical(body))
+        return {name: {"files": len(sides)}}
 
     def files(self, run: Run) -> dict[str, list[Any]]:
         """[digest, documents] of each output, as listed."""
+        found: dict[str, list[Any]] = self._listed(run)["files"]  # of the cache, as it is
+        return found
+
+    def piece(self, run: Run, partition: int) -> dict[str, str]:
+        """The digest of all rows of one partition, for the `inputs` of what is made from them."""
         (name,) = self.outputs(run)
-        return _listed(run.store.path(name), run.store.require(name).digest)
+        return {f"{name}#{partition}": self._listed(run)["partitions"][partition]}
+
+    def _listed(self, run: Run) -> dict[str, Any]:
+        (name,) = self.outputs(run)
+        found = _read(run.store.path(name), run.store.require(name).digest)
+        if found["format"] != MANIFEST:
+            msg = f"{name}: format {found['format']}, this reads {MANIFEST}; give the same `run` "
+            msg += "command again"
+            raise StopError(msg)
+        return found
 
 
-@lru_cache(maxsize=8)
-def _listed(path: Path, _digest: str) -> dict[str, list[Any]]:
-    return dict(json.loads(path.read_bytes())["files"])
+def _files(sides: Mapping[str, Sidecar]) -> dict[str, list[Any]]:
+    return {n: [s.digest, s.counts.get("documents")] for n, s in sides.items()}
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, _digest: str) -> dict[str, Any]:
+    return dict(json.loads(path.read_bytes()))
 
 
 def combined(run: Run, names: list[str]) -> str:

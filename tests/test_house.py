@@ -28,9 +28,9 @@ MAY = {
 }
 # Helpers of kernels that do something else than those of the same name in other files.
 OTHERS = {
-    "filters/_kernels_pii.py": {"_at", "_digits"},
+    "filters/_kernels_pii.py": {"_at"},
     "filters/_kernels_secrets.py": {"_at", "_back", "_key", "_last"},
-    "filters/fasttext/_kernels.py": {"_at", "_load8", "_wide", "_is_space"},
+    "filters/fasttext/_kernels.py": {"_at", "_wide", "_is_space"},
     "pipelines/convert/weed/_kernels.py": {"_key", "_slot"},
 }
 MODULE = "gristmill.filters._kernels_common."
@@ -117,12 +117,26 @@ def test_house_helpers_of_kernels_are_the_same_in_all_files():
     assert sum(map(len, seen["_fmix"].values())) > 1  # something is held
 
 
+def test_house_kernels_import_nothing_of_ours_but_what_they_share():
+    found = {
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for folder in FLOORS
+        for path in sources(folder)
+        if path.stem.startswith("_kernels")
+        for line, module in imports(path)
+        if floor_of(module) is not None and not module.startswith(MODULE)
+    }
+    assert found == set()
+
+
 def test_house_kernels_name_the_version_of_what_they_share():
     """Numba's cache sees edits of a kernel's own file alone; a new version changes each of them."""
     common = ROOT / "filters" / "_kernels_common.py"
     version = hashlib.blake2b(common.read_bytes()).hexdigest()[:8]
     named = {
-        path.name: re.findall(r'^COMMON = "(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+        path.relative_to(ROOT).as_posix(): re.findall(
+            r'^COMMON = "(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE
+        )
         for folder in FLOORS
         for path in sources(folder)
         if any(module.startswith(MODULE) for _, module in imports(path))
@@ -176,3 +190,12 @@ def test_house_wheel_holds_every_module_and_data_file(tmp_path):
     assert not [name for name in held if "/tests/" in name or "/benchmarks/" in name]
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
+
+
+def test_house_no_file_is_above_500_lines():
+    files = [*ROOT.glob("*.py"), *(p for f in (*FLOORS, "tests", "benchmarks") for p in sources(f))]
+    lengths = {
+        p.relative_to(ROOT).as_posix(): len(p.read_text("utf-8").splitlines()) for p in files
+    }
+    assert len(lengths) > 300
+    assert {name: n for name, n in lengths.items() if n > 500} == {}

@@ -42,8 +42,6 @@ _JAVA = re.compile(r"^[ \t]*import[ \t]+(?:static[ \t]+)?(\w+(?:\.\w+)*(?:\.\*)?
 _C = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<]([^\">\n]+)[\">]", re.MULTILINE)
 _SCRIPTS = ("ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts", "vue", "svelte", "json")
 _JVM = ("java", "kt", "scala", "groovy")
-
-
 _HOSTS = ("github.com", "gitlab.com", "bitbucket.org")  # what a module without go.mod is called
 
 
@@ -143,7 +141,7 @@ def _rust(tree: _Tree, path: str, text: str) -> Iterator[int | None]:
     here, name = posixpath.split(path)
     own = here if name in ("lib.rs", "main.rs", "mod.rs") else path.removesuffix(".rs")
     crate = here
-    while crate and not {f"{crate}/lib.rs", f"{crate}/main.rs"} & set(tree.index):
+    while crate and not any(f"{crate}/{root}" in tree.index for root in ("lib.rs", "main.rs")):
         crate = posixpath.dirname(crate)
     for match in _RUST.finditer(text):
         if match[1]:
@@ -200,7 +198,11 @@ _LANGUAGES: dict[str, Callable[[_Tree, str, str], Iterator[int | None]]] = {
 
 
 def imports_of(files: Sequence[tuple[str, str]], name: str = "") -> list[set[int]]:
-    """Of each (path, text) of the repository `name` the files that it imports, itself left out."""
+    """Of each (path, text) of the repository `name` the files that it imports, itself left out.
+
+    Paths are relative to the repository, whether they begin with `/` or not.
+    """
+    files = [(path.lstrip("/"), text) for path, text in files]
     tree = _Tree(files, name)
     found: list[set[int]] = []
     for i, (path, text) in enumerate(files):

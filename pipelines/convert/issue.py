@@ -39,12 +39,11 @@ _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 class Issue:
     """One document per issue: its text, the files that its patch touches, and the patch.
 
-    `issue_fields` that are there stand below each other; the first of `patch_fields` that is
-    not empty is the patch;
-    `contents_field` maps paths to texts before the patch, or lists `{path, text}`: files that the
-    patch does not touch stay away. Read such sources with `text_field: null`. Losses: `bad_schema`,
-    and (`dropped`) `no_text` (no issue or no patch), `not_a_patch` (no hunk), `too_large` (above
-    `max_bytes`), `held_out` as in `repository`.
+    `issue_fields` that are there stand below each other; the first of `patch_fields` that is not
+    empty is the patch; `contents_field` maps paths to texts before the patch, or lists
+    `{path, text}`: files that the patch does not touch stay away. Read such sources with
+    `text_field: null`. Losses: `bad_schema`, and (`dropped`) `no_text` (no issue or no patch),
+    `not_a_patch` (no hunk), `too_large` (above `max_bytes`), `held_out` as in `repository`.
     """
 
     name: ClassVar[str] = "issue"

@@ -26,7 +26,7 @@ class MainText:
     """
 
     name: ClassVar[str] = "main_text"
-    revision: ClassVar[int] = 8
+    revision: ClassVar[int] = 9
 
     markdown: bool = True  # marks for headings, lists, tables and code; False: plain lines
 

@@ -153,8 +153,8 @@ def _parsed(value: Any) -> Any:
     return value
 
 
-def messages_in(value: Any) -> list[Any] | None:
-    """The list of messages that a field holds, as such or as JSON text; None where it has none."""
+def list_in(value: Any) -> list[Any] | None:
+    """The list that a field holds, as such or as JSON text; None where it has none."""
     found = _parsed(value)
     return found if isinstance(found, list) else None
 

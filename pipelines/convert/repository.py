@@ -58,7 +58,7 @@ class Repository:
     """
 
     name: ClassVar[str] = "repository"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 4
 
     repo_field: str = "repo"
     path_field: str = "path"

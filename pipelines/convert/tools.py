@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...documents.errors import UsageError
+from .messages import list_in
 
 
 class Tools:
@@ -24,15 +25,8 @@ class Tools:
     @classmethod
     def of(cls, stated: Any) -> Tools:
         """From a row's field: a list, or the JSON text of one; what has no name is left out."""
-        if isinstance(stated, str):
-            try:
-                stated = json.loads(stated)
-            except ValueError:
-                return cls(None)
-        if not isinstance(stated, list) or not stated:
-            return cls(None)
         found: dict[str, str | None] = {}
-        for tool in stated:
+        for tool in list_in(stated) or []:
             inner = tool.get("function", tool) if isinstance(tool, Mapping) else {"name": tool}
             name = inner.get("name") if isinstance(inner, Mapping) else None
             if isinstance(name, str):

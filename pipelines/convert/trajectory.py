@@ -27,7 +27,7 @@ from ...documents.files import files_field
 from ...documents.records import Draft, Loss, Record, Skip, Turn
 from .cleaning import clean_text, clean_values
 from .held import HeldOut
-from .messages import Fields, MalformedError, Part, messages_in, parts_of
+from .messages import Fields, MalformedError, Part, list_in, parts_of
 from .outcomes import said_outcome
 from .plain import make_draft
 from .tools import Tools
@@ -47,10 +47,9 @@ class Trajectory:
     """One document per run, with its turns.
 
     The first of `messages` (dotted paths into the row) that is a list is rendered, or the JSON text
-    of one; a row without
-    any is taken by its `text_field`, a log that is text already. Read such sources with
-    `text_field: null`, so that rows without a text come through. Losses: `bad_schema`, and
-    (`dropped`) `no_text`; `held_out`, a run on a repository of a benchmark (`benchmarks`: lists
+    of one; a row without any is taken by its `text_field`, a log that is text already. Read such
+    sources with `text_field: null`, so that rows without a text come through. Losses: `bad_schema`,
+    and (`dropped`) `no_text`; `held_out`, a run on a repository of a benchmark (`benchmarks`: lists
     that ship, `held_out`: files of `owner/name` lines); `failed` and `unverified` by `outcome`;
     `bad_call` where `bad_calls: drop`.
 
@@ -187,7 +186,7 @@ class Trajectory:
 
     def _messages(self, fields: Mapping[str, Any]) -> tuple[str, list[Any]]:
         for path in self.messages:
-            if (found := messages_in(at(fields, path))) is not None:
+            if (found := list_in(at(fields, path))) is not None:
                 return path, found
         return "", []
 

@@ -50,8 +50,9 @@ def headers_of(block: bytes) -> dict[str, str]:
             name, colon, value = line.partition(":")
             if colon:
                 name, value = name.strip().lower(), value.strip()
-                listed = name in found and name in _LISTS
-                found[name] = f"{found[name]}, {value}" if listed else value
+                if name in found and name in _LISTS:
+                    value = f"{found[name]}, {value}"
+                found[name] = value
         return found
     last = ""
     for line in text.split("\n"):

@@ -81,9 +81,12 @@ def _checked(
     items = _items(root, extent, account, given)
     for item in items:
         account.book(item)
-        in_a_row = in_a_row + 1 if isinstance(item, Loss) and item.kind == "fault" else 0
         yield item
-        if in_a_row >= given.max_faults and isinstance(item, Loss):
+        if not isinstance(item, Loss):
+            in_a_row = 0
+            continue
+        in_a_row = in_a_row + 1 if item.kind == "fault" else 0
+        if in_a_row >= given.max_faults:
             if (rest := _given_up(items, item, in_a_row)) is not None:
                 account.book(rest)
                 yield rest

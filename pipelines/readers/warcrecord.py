@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ...documents.records import Locator, Loss, Record, Skip
 from .binary import binary
@@ -165,6 +166,7 @@ def make_page(
     )
 
 
+@lru_cache(maxsize=1024)
 def _media(content_type: str) -> str:
     """`text/html` of `text/html charset=utf-8`, `"text/html"`, `text/html, text/html`, ..."""
     match = _MEDIA.match(content_type)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gristmill.dedup import NearDuplicates
 from gristmill.dedup.index import Index
+from gristmill.dedup.index_query import query
 from gristmill.dedup.rank import column, matrix, nodes
 from gristmill.dedup.verify import shingle_sets
 from gristmill.documents.errors import DamagedError, StopError, UsageError
@@ -109,11 +110,11 @@ def test_query_names_every_near_document_with_its_exact_jaccard(made, naive, key
             for i, other in enumerate(sets)
             if Fraction(len(mine & other), len(mine | other)) >= Fraction("0.8")
         }
-        found = index.query(text)
+        found = query(index, text)
         assert {m.id: (m.shared, m.either) for m in found} == expected
         shares = [Fraction(m.shared, m.either) for m in found]
         assert shares == sorted(shares, reverse=True)
-    assert index.query("") == index.query("a b c") == []
+    assert query(index, "") == query(index, "a b c") == []
 
 
 def test_index_same_crawl_again_changes_nothing(made):
@@ -171,7 +172,7 @@ def test_index_flipped_bits_are_named_by_queries_and_mended_by_the_crawl(made, n
         True
     ]
     with pytest.raises(DamagedError, match=rf"run {run} of the index: {name}.bin is not what"):
-        Index.open(index.folder).query(texts[0])
+        query(Index.open(index.folder), texts[0])
     add(Index.open(index.folder, missing=True), crawl)
     assert index_problems(index.folder) == []
     assert Index.open(index.folder).decisions().equals(expected)
@@ -223,7 +224,7 @@ def test_drop_documents_leave_the_index_as_if_they_had_never_been_in_it(made, co
         doc(text=t, shard=f"s{i % 3}", id=key(i)) for i, t in enumerate(texts) if key(i) not in gone
     ]
     assert plain(Index.open(index.folder).decisions()).equals(plain(corpus(left).run(STAGE)))
-    assert gone.isdisjoint({bytes.fromhex(m.id) for t in texts for m in index.query(t)})
+    assert gone.isdisjoint({bytes.fromhex(m.id) for t in texts for m in query(index, t)})
     opened = Index.open(index.folder)
     held = {i for run in opened.runs for i in run.nodes(np.arange(run.count)).ids().to_pylist()}
     assert len(held) == len(left)
@@ -291,14 +292,14 @@ def test_drop_all_documents_of_all_runs_leaves_an_empty_index(made, corpus, doc,
     ids = {i for run in index.runs for i in run.ids().to_pylist()}
     assert index.drop(ids) == len(texts) + 2
     opened = Index.open(index.folder)
-    assert (opened.starts[-1], opened.decisions().num_rows, opened.query(texts[0])) == (0, 0, [])
+    assert (opened.starts[-1], opened.decisions().num_rows, query(opened, texts[0])) == (0, 0, [])
     add(opened, second)
-    assert [m.crawl for m in opened.query(texts[0])] == [opened.about["runs"][-1]]
+    assert [m.crawl for m in query(opened, texts[0])] == [opened.about["runs"][-1]]
 
 
 def test_index_within_sources_is_not_asked_about_texts_of_none(tmp_path):
     index = Index.make(tmp_path / "index", NearDuplicates(scope="source"))
     with pytest.raises(UsageError, match=r"scope: source, where texts of one scope alone"):
-        Index.open(index.folder).query("one two three four five six")
+        query(Index.open(index.folder), "one two three four five six")
     with pytest.raises(UsageError, match=r"near_duplicates.scope: 'source', the run has 'corpus'"):
         index.check_same(NearDuplicates())

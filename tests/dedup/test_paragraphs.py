@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.dedup import RepeatedParagraphs
-from gristmill.dedup._kernels_pairs import own_bytes, paragraph_ends
+from gristmill.dedup._kernels import own_bytes
+from gristmill.dedup._kernels_pairs import paragraph_ends
 from gristmill.documents.edits import apply_edits
 from gristmill.documents.errors import UsageError
 from gristmill.documents.stage import checked_measure

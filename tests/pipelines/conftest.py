@@ -13,6 +13,7 @@ import pytest
 
 from gristmill.documents.errors import StopError
 from gristmill.documents.fingerprint import canonical, digest, file_digest
+from gristmill.ledger.writer import connect
 from gristmill.pipelines.driver import run_recipe
 from gristmill.pipelines.executors import Failure
 from gristmill.pipelines.run import open_run
@@ -54,6 +55,17 @@ class Inline:
 def inline() -> type[Inline]:
     """`inline()` is an executor for a run in this process."""
     return Inline
+
+
+@pytest.fixture(scope="session")
+def ask():
+    """`ask(run, sql)`: the rows that a question to a run's books gives."""
+
+    def rows(run, sql):
+        with connect(run / "ledger.duckdb", read_only=True) as con:
+            return con.execute(sql).fetchall()
+
+    return rows
 
 
 @pytest.fixture

@@ -27,14 +27,6 @@ shared: [exact_duplicates]
 """
 
 
-def ask(run, sql):
-    con = connect(run / "ledger.duckdb", read_only=True)
-    try:
-        return con.execute(sql).fetchall()
-    finally:
-        con.close()
-
-
 @pytest.fixture(scope="module")
 def notes(mill, tmp_path_factory):
     """Four files, two of them the same bytes, one with a line that is no JSON."""
@@ -58,7 +50,7 @@ def test_ledger_of_a_run_balances(small_run):
     con.close()
 
 
-def test_ledger_counts_what_the_files_hold(small_run):
+def test_ledger_counts_what_the_files_hold(small_run, ask):
     run = open_run(small_run)
     read, final = Counter(), Counter()
     for name, shard in run.shards.items():
@@ -73,14 +65,14 @@ def test_ledger_counts_what_the_files_hold(small_run):
     ]
 
 
-def test_ledger_lists_every_loss(small_run):
+def test_ledger_lists_every_loss(small_run, ask):
     names = [small_run / f"losses/{n}.parquet" for n in open_run(small_run).shards]
     rows = sum(pq.read_metadata(n).num_rows for n in names)
     assert rows
     assert ask(small_run, "SELECT count(*) FROM losses") == [(rows,)]
 
 
-def test_ledger_clusters_agree_with_what_was_dropped(small_run):
+def test_ledger_clusters_agree_with_what_was_dropped(small_run, ask):
     for stage in ("exact_duplicates", "near_duplicates"):
         gone = ask(small_run, f"SELECT sum(removed) FROM clusters WHERE stage = '{stage}'")
         flow = f"SELECT sum(documents) FROM flow WHERE stage = '{stage}' AND account = 'dropped'"
@@ -88,7 +80,7 @@ def test_ledger_clusters_agree_with_what_was_dropped(small_run):
         assert gone[0][0]
 
 
-def test_ledger_plan_holds_all_windows(small_run):
+def test_ledger_plan_holds_all_windows(small_run, ask):
     rows = ask(small_run, "SELECT stage, sum(windows) FROM plan GROUP BY 1")
     assert sorted(rows) == sorted(ask(small_run, "SELECT stage, windows FROM plan_stages"))
     assert {r[0] for r in rows} == {"base", "agentic"}
@@ -105,7 +97,7 @@ def test_positions_put_own_stages_before_shared_ones(small_run):
     )
 
 
-def test_repeated_input_is_booked_and_its_counts_unknown(notes):
+def test_repeated_input_is_booked_and_its_counts_unknown(notes, ask):
     rows = ask(notes / "run", "SELECT state, documents, decoded_bytes, duplicate_of FROM shards")
     aside = [r for r in rows if r[0] != "done"]
     assert [(r[0], r[1], r[2]) for r in aside] == [("duplicate_input", None, None)]
@@ -114,7 +106,7 @@ def test_repeated_input_is_booked_and_its_counts_unknown(notes):
     assert ask(notes / "run", "SELECT sum(documents) FROM shards") == [(9,)]
 
 
-def test_shard_left_out_is_booked_and_its_counts_unknown(notes, mill, tmp_path):
+def test_shard_left_out_is_booked_and_its_counts_unknown(notes, mill, tmp_path, ask):
     out = tmp_path / "run"
     shutil.copytree(notes / "run", out)
     name = ask(out, "SELECT min(shard) FROM shards WHERE state = 'done'")[0][0]
@@ -136,7 +128,7 @@ def test_books_of_an_unfinished_run_name_the_missing_piece(notes, tmp_path):
         build_ledger(open_run(out))
 
 
-def test_ledger_is_not_written_again_when_nothing_changed(notes, tmp_path):
+def test_ledger_is_not_written_again_when_nothing_changed(notes, tmp_path, ask):
     out = tmp_path / "run"
     shutil.copytree(notes / "run", out)
     before = (out / "ledger.duckdb").stat().st_mtime_ns
@@ -152,7 +144,7 @@ def test_damage_within_the_limit_is_no_line(notes):
     assert over_limit(open_run(notes / "run")) == []
 
 
-def test_damage_over_the_limit_names_source_share_and_query(notes, mill, tmp_path):
+def test_damage_over_the_limit_names_source_share_and_query(notes, mill, tmp_path, ask):
     for name in ("a.jsonl", "c.jsonl"):
         shutil.copy(notes / name, tmp_path / name)
     (tmp_path / "notes.yaml").write_text(RECIPE.replace("MAX_LOSS", "0.001"))

@@ -128,9 +128,9 @@ def test_other_buckets_and_weights_redo_the_plan_alone(tiny, rows):
 
 
 def test_buckets_of_another_head_write_no_token(tiny, rows):
-    out = tiny(recipe("{min: 6}"), **rows).out
+    out = tiny(recipe("{min: 2}"), **rows).out
     before, tokens = attributes_of(out), tokens_of(out)
-    again = tiny(recipe("{min: 6}").replace("edu", "know"), **rows)
+    again = tiny(recipe("{min: 2}").replace("edu", "know"), **rows)
     steps = {step for step, _ in again.made}
     assert "pass-base" in steps
     assert "mix" in steps
@@ -138,7 +138,7 @@ def test_buckets_of_another_head_write_no_token(tiny, rows):
     assert tokens_of(out) == tokens
     after = attributes_of(out)
     assert chosen(plan_of(out), "good") == {
-        i for i, a in after.items() if a.get("quality.bucket", -1) >= 6
+        i for i, a in after.items() if a.get("quality.bucket", -1) >= 2
     }
     assert [a.get("quality.bucket") for a in after.values()] != [
         a.get("quality.bucket") for a in before.values()

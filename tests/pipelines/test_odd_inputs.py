@@ -9,8 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gristmill.ledger.writer import connect
-
 RECIPE = """
 name: odd
 root: .
@@ -47,21 +45,13 @@ def page(number: int, text: str) -> bytes:
     return gzip.compress("\r\n".join(lines).encode() + b"\r\n\r\n" + head + body + b"\r\n\r\n")
 
 
-def ask(run: Path, sql: str) -> list[tuple]:
-    con = connect(run / "ledger.duckdb", read_only=True)
-    try:
-        return con.execute(sql).fetchall()
-    finally:
-        con.close()
-
-
 def recipe(folder: Path, paths: str) -> Path:
     file = folder / "odd.yaml"
     file.write_text(RECIPE.replace("PATHS", paths))
     return file
 
 
-def test_run_page_that_hangs_is_killed_booked_and_reported(mill, tmp_path):
+def test_run_page_that_hangs_is_killed_booked_and_reported(mill, tmp_path, ask):
     texts = ("a first page", "this page never ends", "a last page")
     (tmp_path / "a.warc.gz").write_bytes(b"".join(page(n, t) for n, t in enumerate(texts)))
     (tmp_path / "site").mkdir()
@@ -83,7 +73,7 @@ def test_run_page_that_hangs_is_killed_booked_and_reported(mill, tmp_path):
     assert "extract_hang" in why.stderr
 
 
-def test_run_file_of_no_bytes_is_a_row_and_no_damage(mill, tmp_path):
+def test_run_file_of_no_bytes_is_a_row_and_no_damage(mill, tmp_path, ask):
     (tmp_path / "a.warc.gz").write_bytes(page(1, "the only page"))
     (tmp_path / "b.warc.gz").write_bytes(b"")
     (tmp_path / "c.warc.gz").write_bytes(gzip.compress(b""))
@@ -110,7 +100,7 @@ def test_run_lost_row_groups_count_by_their_rows_against_max_loss(mill, tmp_path
     assert "99.502%" in done.stderr
 
 
-def test_run_file_of_bad_lines_costs_itself_and_a_run_never_reads_itself(mill, tmp_path):
+def test_run_file_of_bad_lines_costs_itself_and_a_run_never_reads_itself(mill, tmp_path, ask):
     """One shard of three files; the second command finds the first one's folder below the root."""
     for name, lines in (("a", 1), ("c", 1), ("b", 0)):
         sound = "".join(f'{{"text": "a sound line {name} {n}"}}\n' for n in range(lines))

@@ -54,6 +54,7 @@ def test_run_shuffled_shards_and_paths_same_bytes(mill, small_run, tmp_path):
     assert left == ["recipe.yaml", "recipe.yaml.json"]  # the listing itself is all that differs
 
 
+@pytest.mark.nightly  # compiles all kernels anew: 200 s
 def test_run_generic_cpu_same_bytes(mill, small_run, tmp_path):
     env = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     done = mill.command(

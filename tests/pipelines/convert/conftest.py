@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gristmill.documents.records import Draft, Locator, Loss, Record
+from gristmill.pipelines.readers import ReadAccount, plan_extents, read_extent
 
 
 def record(text=None, *, body=None, span=10, inner=0, **more) -> Record:
@@ -43,3 +44,19 @@ class Build:
 @pytest.fixture
 def build() -> Build:
     return Build()
+
+
+@pytest.fixture
+def real_rows(real_data):
+    """A function: what the reader gives of real files, rows that have no text among them."""
+
+    def read(*patterns, account=None):
+        account = account or ReadAccount()
+        return [
+            item
+            for shard in plan_extents(real_data, patterns)
+            for extent in shard
+            for item in read_extent(real_data, extent, account, text_field=None)
+        ]
+
+    return read

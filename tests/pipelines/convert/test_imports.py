@@ -53,6 +53,7 @@ C = {
 }
 
 
+@pytest.mark.parametrize("root", ["", "/"])
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
@@ -95,9 +96,9 @@ C = {
     ],
     ids=["python", "script", "go", "rust", "java", "c"],
 )
-def test_imports_lead_to_files_of_the_repository(tree, expected):
+def test_imports_lead_to_files_of_the_repository(tree, expected, root):
     paths = list(tree)
-    found = imports_of(list(tree.items()))
+    found = imports_of([(root + path, text) for path, text in tree.items()])
     got = {paths[i]: {paths[j] for j in mine} for i, mine in enumerate(found) if mine}
     assert got == expected
 
@@ -106,6 +107,11 @@ def test_imports_of_a_go_module_without_go_mod_go_by_the_repositorys_name():
     files = [("m.go", 'import "github.com/me/app/pkg"\n'), ("pkg/p.go", "")]
     assert imports_of(files, "me/app") == [{1}, set()]
     assert imports_of(files, "me/other") == [set(), set()]
+
+
+def test_imports_of_rust_without_a_root_of_the_crate_lead_nowhere():
+    files = [("/src/a.rs", "use crate::b::c;\n"), ("/src/deep/b.rs", "")]
+    assert imports_of(files) == [set(), set()]
 
 
 def reaches(imports, start, goal):

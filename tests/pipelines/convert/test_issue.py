@@ -87,15 +87,7 @@ def test_issue_that_is_none_is_booked(build, fields, reason, kind):
     assert (loss.reason, loss.kind) == (reason, kind)
 
 
-def test_issues_of_a_benchmark_are_held_out_unless_asked_for(real_data):
-    from gristmill.pipelines.readers import ReadAccount, plan_extents, read_extent
-
-    plan = plan_extents(real_data, ["e-issues-swebench-lite/*.gz"])
-    rows = [
-        i
-        for s in plan
-        for e in s
-        for i in read_extent(real_data, e, ReadAccount(), text_field=None)
-    ]
+def test_issues_of_a_benchmark_are_held_out_unless_asked_for(real_rows):
+    rows = real_rows("e-issues-swebench-lite/*.gz")
     assert {o.reason for o in Issue()(iter(rows))} == {"held_out"}
     assert all(isinstance(o, Draft) for o in Issue(benchmarks=())(iter(rows)))

@@ -154,6 +154,22 @@ def test_main_text_states_date_language_licence_and_formulas(build):
     assert said["formulas"] == 1
 
 
+@pytest.mark.parametrize(
+    ("links", "hint"),
+    [
+        (("licenses/by/4.0", "licenses/by-nc/4.0"), "cc-by-nc-4.0"),
+        (("licenses/by-nc/3.0", "licenses/by-sa/4.0"), "cc-by-nc-3.0"),
+        (("publicdomain/zero/1.0", "licenses/by/4.0"), "cc-by-4.0"),
+        (("publicdomain/zero/1.0", "terms"), "cc-0-1.0"),
+        (("terms",), None),
+    ],
+)
+def test_main_text_of_several_licences_states_the_most_restricted(build, links, hint):
+    anchors = "".join(f'<a href="https://creativecommons.org/{link}/">x</a>' for link in links)
+    said = build.draft(MainText(), build.html(f"<body><p>{PARAGRAPH}</p>{anchors}</body>"))
+    assert said.metadata.get("license_hint") == hint
+
+
 def test_main_text_states_what_a_page_forbids_and_its_licence_link(build):
     page = (
         "<html><head><meta name=robots content=noai><META CONTENT='noimageai, nofollow' "
@@ -167,6 +183,26 @@ def test_main_text_states_what_a_page_forbids_and_its_licence_link(build):
     assert (said["tdm-reservation"], said["tdm-policy"]) == ("1", "https://a.example/policy.json")
     assert said["license_link"] == "https://creativecommons.org/publicdomain/zero/1.0/"
     assert (said["license_hint"], said["x-robots-tag"]) == ("cc-0-1.0", "noai")
+
+
+@pytest.mark.parametrize(
+    ("metas", "robots"),
+    [
+        ('<meta name=" robots " content=" noai ">', "noai"),
+        ('<meta name="robots" content="no&#97;i">', "noai"),
+        ('<meta name="googlebot" content="noai">', "googlebot: noai"),
+        (
+            '<meta name="GPTBot" content="noindex"><meta name="robots" content="noarchive">',
+            "noarchive, gptbot: noindex",
+        ),
+        ('<meta name="googlebot" content="index, max-snippet:-1">', None),
+        ('<meta name="bottom" content="no sale">', None),
+    ],
+)
+def test_main_text_states_what_robots_are_told(build, metas, robots):
+    page = f"<html><head>{metas}</head><body><p>{PARAGRAPH}</p></body></html>"
+    said = build.draft(MainText(), build.html(page)).metadata
+    assert said.get("robots") == robots
 
 
 def test_main_text_passes_text_records_losses_and_skips(build):

@@ -64,6 +64,7 @@ def test_call_against_its_schema(tools, name, arguments, kind):
         (None, ["ls"], "{", "unchecked"),
         ([], ["ls"], "{", "unchecked"),
         ("no json", ["ls"], "{", "unchecked"),
+        ("[" * 10**6, ["ls"], "{", "unchecked"),
         ([{"x": 1}, 5], ["ls"], "{", "unchecked"),
     ],
 )

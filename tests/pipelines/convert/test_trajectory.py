@@ -9,6 +9,7 @@ import pytest
 from gristmill.documents.errors import UsageError
 from gristmill.documents.records import Draft, Loss
 from gristmill.pipelines.convert import Trajectory
+from gristmill.pipelines.readers import ReadAccount
 
 
 def assert_apart(draft):
@@ -129,15 +130,10 @@ def test_trajectory_without_messages_is_dropped(build):
     assert build.loss(Trajectory(), run(build, messages=[])).reason == "no_text"
 
 
-def test_trajectory_real_runs_all_render(real_data):
-    from gristmill.pipelines.readers import ReadAccount, plan_extents, read_extent
-
+def test_trajectory_real_runs_all_render(real_rows):
     account = ReadAccount()
-    plan = plan_extents(real_data, ["e-agent-aider/*.gz", "e-agent-sweagent/*.gz"])
-    items = (
-        i for s in plan for e in s for i in read_extent(real_data, e, account, text_field=None)
-    )
-    out = list(Trajectory(benchmarks=())(items))
+    rows = real_rows("e-agent-aider/*.gz", "e-agent-sweagent/*.gz", account=account)
+    out = list(Trajectory(benchmarks=())(iter(rows)))
     assert all(isinstance(o, Draft) for o in out)
     assert len(out) == account.records > 0
     assert sum("outcome" in o.metadata for o in out) > 200
@@ -147,16 +143,8 @@ def test_trajectory_real_runs_all_render(real_data):
     assert sum(draft.turns is not None for draft in out) == 23
 
 
-def test_trajectory_real_runs_on_a_benchmark_are_held_out_and_failed_ones_drop(real_data):
-    from gristmill.pipelines.readers import ReadAccount, plan_extents, read_extent
-
-    plan = plan_extents(real_data, ["e-agent-aider/*.gz"])
-    rows = [
-        i
-        for s in plan
-        for e in s
-        for i in read_extent(real_data, e, ReadAccount(), text_field=None)
-    ]
+def test_trajectory_real_runs_on_a_benchmark_are_held_out_and_failed_ones_drop(real_rows):
+    rows = real_rows("e-agent-aider/*.gz")
     held = list(Trajectory()(iter(rows)))
     kept = [r for r, o in zip(rows, held, strict=True) if isinstance(o, Draft)]
     assert [r.fields["instance_id"] for r in kept] == ["README"]  # all others are SWE-bench's
