@@ -31,7 +31,7 @@ A recipe is one YAML file; it states all that bears on the result. Start from
 | `mixture` | none | the plan of a training run |
 | `shard_bytes` | 256 MiB | stored bytes of a shard |
 | `memory` | 512 MiB | what a worker may plan for in a global round |
-| `partitions` | from `memory` | of the exchange; never bears on a result |
+| `partitions` | from documents and `memory` | of the exchange; never bears on a result |
 
 ## A source
 
@@ -54,6 +54,66 @@ looks at text alone says the same of each copy. The end of `run`, the report, th
 `gone_clusters` and `why` say which clusters have none left, and which stage it was.
 """
 
+
+TEMPLATES = """## Templated text
+
+`templates` stands after `exact_duplicates` and `url_duplicates`, before `near_duplicates`. It
+counts lines of a host over distinct URLs (campaigns and sessions in a query name no page), and
+gives three outcomes:
+
+- **Boilerplate lines are cut** (reason `boilerplate`): lines that `line_share` of the host's
+  pages have, and at least `line_pages`, in blocks that follow each other on nearly all of them,
+  at the head or foot of a page; between lines of the page's own only blocks that half of the
+  host's pages have, and no sentences. One page keeps each line: of those that the stage does not
+  drop the one with most in lines of its own. A stage after it may drop that page; its books have
+  it. A line with a word of notices (cookies, rights) that `notice_hosts` hosts have goes at the
+  head or foot of any page.
+- **Fill-in lines are marked** (scores `fill_lines`, `fill_words`), not cut: one form, another
+  fill on every page.
+- **Template pages are dropped** (reason `template`), but for `exemplars` of a family, by
+  `choice`: `novelty` (most words that are not the template's), `length` or `id`. A family has
+  `min_pages` URLs and as many texts. A page of it goes if `min_share` of its words, and
+  `min_slotted` of them, stand in lines of the template with a slot, and fewer than `min_prose`
+  words are its own: in lines of 5 words and more, or where three lines in a row are its own,
+  numbers apart; or, on a card of ten lines of label and value and more, in values of three words
+  and more, numbers apart. A sentence inside a line of the template is the page's own, too: of its
+  words, two and one in six are common ones, or rare ones that come again in the family, as many
+  words of a language do. In families of several hosts `cross_share` of its words must be the
+  template's. Tables of numbers under a shared form so go, with all their figures; `min_prose: 0`
+  drops no page at all.
+
+What is cut too much: the usual mends are a higher `line_share` (`0.9`: what nine in ten pages
+have) and a lower `min_prose`, for pages. Pages of hosts of fewer than `line_pages` pages stay as
+they are, or `lone: line_rules` cuts them by what the lines say. All fields but `anchor_ngram` and
+`anchors` may change without a new survey of the texts.
+
+```console
+gristmill sample RUN --stage templates  # the largest families: a text with its slots, fills, pages
+gristmill sample RUN --stage templates --reason boilerplate  # documents that lost lines, and which
+gristmill why RUN ID  # each cut, how many pages have it; words of the template and of its own
+```
+
+The report lists the largest families. Scores (`templates.template_share`, `fill_words`,
+`exemplar`) and `cluster_size` make slices of a mixture.
+"""
+
+
+MASKS = """## Personal data
+
+`pii` masks what has the form of an address, a number or a key; the head of `filters/pii.py` states
+each rule and what it leaves. Some choices:
+
+- A handle of the fediverse (`@joe@mastodon.social`) is masked as an e-mail address is, since it
+  names a person in the same form: `@<EMAIL>`. A bare `@joe` stays.
+- Most national telephone numbers are found behind a word for one alone;
+  `filters/number_labels.tsv` has these words by language. Behind such a word stay dates with
+  marks, hours, prices, decimals, sizes of screens and bands of radio (`Phone 2024-10-12 10:30`,
+  `Mobile 1299.00`, `GSM 900/1800`).
+- `&nbsp;`, `&shy;`, `&#8203;`, `&#64;` and the like within an address or a number go with it.
+  `&amp;` is read once, as a reader does: `&amp;nbsp;` is no space.
+- `reserved: true` masks names kept for examples and private addresses too, `at_most` drops lists
+  of addresses, and `null` for a kind leaves it alone.
+"""
 
 TURNS = """## Turns
 
@@ -95,16 +155,16 @@ def table(kind: type) -> str:
         made = field.default_factory is not dataclasses.MISSING
         value = repr(field.default) if given else ("empty" if made else "required")
         value = value if len(value) <= 60 else value[:57] + "..."
+        value = f"`{value}`" if given else field.metadata.get("else", value)
         name = field.metadata.get("as", field.name)
-        rows.append(f"| `{name}` | `{value}` |".replace("`required`", "required"))
+        rows.append(f"| `{name}` | {value} |")
     return "\n".join(rows) if len(rows) > 2 else "No fields."
 
 
 def first_line(kind: type) -> str:
     """What a class is, by its docstring."""
     paragraphs = (kind.__doc__ or "").strip().split("\n\n")
-    told = paragraphs if kind is StageSpec else paragraphs[:1]  # a stage's words need telling
-    return "\n\n".join(part.strip().replace("\n    ", " ") for part in told)
+    return paragraphs[0].strip().replace("\n    ", " ")
 
 
 def page() -> str:
@@ -118,7 +178,7 @@ def page() -> str:
     for title, kinds in groups:
         parts.append(f"\n## {title}\n")
         parts += [f"### `{n}`\n\n{first_line(k)}\n\n{table(k)}\n" for n, k in kinds.items()]
-    parts.append(TURNS)
+    parts += [MASKS, TEMPLATES, TURNS]
     parts.append("## Mixture\n")
     mixture = (("the mixture", MixSpec), ("a slice", SliceSpec), ("a stage", StageSpec))
     parts += [f"### {title}\n\n{cleandoc(k.__doc__ or '')}\n\n{table(k)}\n" for title, k in mixture]
