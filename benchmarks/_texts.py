@@ -21,6 +21,9 @@ DATA = Path(os.environ.get("GRISTMILL_DATA", ROOT.parent / "shared" / "data"))
 
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of JSON lines in zstd or gzip; planted damage is passed over."""
+    if not path.is_file():
+        name = path.relative_to(DATA) if path.is_relative_to(DATA) else path
+        sys.exit(f"no {name} here: set GRISTMILL_DATA to the folder of the real data")
     with path.open("rb") as file:
         if path.suffix == ".zst":
             stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)

@@ -329,7 +329,7 @@ def stand_once(lines, sizes):
 
     `lines`: those with words, as (digest, state, how, words, may go or be kept).
     """
-    _, _, block_lines, block_words, longest, scale, again, head, foot, ends, *_ = sizes
+    _, _, block_lines, block_words, longest, scale, again, head, foot, ends, form, *_ = sizes
     sides, size = beside(lines), len(lines)
     times = Counter(line[0] for line in lines if line[4])
     quarter = max(size // 4, 1)
@@ -364,7 +364,8 @@ def stand_once(lines, sizes):
         for i in block:
             _, state, how, words, _ = lines[i]
             notice = "notice" in how and (i < min(head, quarter) or i >= size - min(foot, quarter))
-            if state == "gone" and (notice or (some and (words <= longest or "often" in how))):
+            fits = words <= longest or "often" in how or form * long <= len(own)
+            if state == "gone" and (notice or (some and fits)):
                 goes.add(i)
     usual = [line[4] and "often" in line[2] for line in lines]
     for told, group in groupby(range(size), key=lambda i: usual[i]):

@@ -14,7 +14,8 @@ FIRST, NOTICE, OFTEN, BEFORE, AFTER, NEARLY = 1, 4, 8, 16, 32, 64
 BLOCK_LINES = 3  # of boilerplate at an end of a page; two lines may follow each other by chance
 BLOCK_WORDS = 12  # or as many words in two of them; and of a line that is a sentence
 SCALE = 7  # lines of a block that may be a scale of answers, and so stand again and again
-LONGEST = 30  # words; a longer line is boilerplate where half of the pages have it, or not at all
+LONGEST = 30  # words; a longer line is boilerplate where half of the pages have it, or in a form
+FORM = 3  # lines of a block for each that is a sentence: a form, which goes whole
 HEAD, FOOT = 4, 3  # lines of a page among which notices stand, a quarter of its lines at most
 PROGRAM = 3  # lines that go or are code, one of which is: they are a program
 ITEMS = 2  # of a list, one of which stays: so do all; menus name the page itself, or a new part
@@ -164,7 +165,8 @@ def _go(kinds, order, size, times, beside):
     At an end of the page, a block goes that nine in ten of the host's pages have and that stands at
     most `ENDS` times (half of them may end in the same answer or value), or one of `BLOCK_LINES` or
     `BLOCK_WORDS` that stands once; but where fewer than half of the pages have it, neither a block
-    of which most lines are sentences nor a line of over `LONGEST` words. Between lines that stay,
+    of which most lines are sentences, nor a line of over `LONGEST` words unless at most one line in
+    `FORM` is a sentence (a form for feedback: half of it is worse than all). Between lines that stay,
     one of `BLOCK_LINES` goes if half of the pages have each of its lines, most are no sentences,
     and one in four stands once, or there are more than in a scale of answers. A line of content
     recurs wherever it is needed (an ingredient, a statement, a label, an answer, a refrain, a
@@ -226,7 +228,7 @@ def _go(kinds, order, size, times, beside):
             if kinds[i, 3] != 1:
                 continue
             notice = kinds[i, 5] & NOTICE != 0 and (m < head or m >= foot)
-            short = kinds[i, 2] <= LONGEST or kinds[i, 5] & OFTEN != 0
+            short = kinds[i, 2] <= LONGEST or kinds[i, 5] & OFTEN != 0 or FORM * said <= lines
             kinds[i, 3] = 1 if (goes and short) or notice else STAYS
     _stretches(kinds, order, size, times)
 

@@ -378,6 +378,16 @@ def test_sentences_that_fewer_than_half_of_the_pages_share_stay_at_an_end(hosts,
     assert sum(closing[0] in text for text in left) == 1
 
 
+def test_form_at_the_foot_goes_whole_where_one_line_in_three_is_a_sentence(hosts, draw):
+    lines = ["Was this page of help?", "Thank you for it", "Subject", "Choose one", "Send"]
+    long = hosts.prose(draw, 38)
+    for form, whole in (([long, *lines], True), ([long, long + "s", *lines[:3]], False)):
+        pages = ["\n".join([hosts.prose(draw, 80), *([] if i % 3 else form)]) for i in range(60)]
+        left = hosts.decide(hosts.host_of(pages))[1]
+        assert sum(long in text for text in left) == (1 if whole else 20)
+        assert sum("Subject" in text for text in left) == 1
+
+
 def test_short_lines_in_a_row_are_the_page_s_own(hosts, draw):
     def page(i, lines):
         return hosts.filled(draw, i).text + "".join(

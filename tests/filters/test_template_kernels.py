@@ -158,7 +158,7 @@ def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
     )
     names = (
         *("HEADING", "PARAGRAPH", "BLOCK_LINES", "BLOCK_WORDS", "LONGEST", "SCALE", "AGAIN"),
-        *("HEAD", "FOOT", "ENDS", "ITEMS", "PROGRAM"),
+        *("HEAD", "FOOT", "ENDS", "FORM", "ITEMS", "PROGRAM"),
     )
     sizes = [getattr(kernels_lines, name) for name in names]
     expected = []
