@@ -166,12 +166,12 @@ def _go(kinds, order, size, times, beside):
     most `ENDS` times (half of them may end in the same answer or value), or one of `BLOCK_LINES` or
     `BLOCK_WORDS` that stands once; but where fewer than half of the pages have it, neither a block
     of which most lines are sentences, nor a line of over `LONGEST` words unless at most one line in
-    `FORM` is a sentence (a form for feedback: half of it is worse than all). Between lines that stay,
-    one of `BLOCK_LINES` goes if half of the pages have each of its lines, most are no sentences,
-    and one in four stands once, or there are more than in a scale of answers. A line of content
-    recurs wherever it is needed (an ingredient, a statement, a label, an answer, a refrain, a
-    clause) and has other neighbours there. What is last above a footer stands at the foot when the
-    footer is gone: that alone must say nothing, or content would go on going.
+    `FORM` is a sentence (a form for feedback: half of it is worse than all). Between lines that
+    stay, one of `BLOCK_LINES` goes if half of the pages have each of its lines, most are no
+    sentences, and one in four stands once, or there are more than in a scale of answers. A line of
+    content recurs wherever it is needed (an ingredient, a statement, a label, an answer, a refrain,
+    a clause) and has other neighbours there. What is last above a footer stands at the foot when
+    the footer is gone: that alone must say nothing, or content would go on going.
 
     `order` int64[size] has the lines with words; `times` int64[candidates] and `beside`
     int64[candidates, 2] are scratch. Column 3 of `kinds` becomes `STAYS` in those that do.
