@@ -46,6 +46,7 @@ def evaluate(
         raise UsageError(msg + f". Train it anew: gristmill quality train {recipe.head}.yaml")
     say("cross-fitting by site")
     by_site = _crossed(data, recipe, data.sites, "float", "quantized")
+    _hold_to_recipe(data, recipe, model, by_site["quantized"])
     say("cross-fitting by text, for the gap")
     at_random = _crossed(data, recipe, np.array(data.ids), "quantized")
     say("baselines")
@@ -119,6 +120,30 @@ def _crossed(
 ) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         return cross_fit(data, recipe, groups, FOLDS, Path(folder), kinds)
+
+
+def _hold_to_recipe(data: Labelled, recipe: Recipe, model: Path, unseen: np.ndarray) -> None:
+    """UsageError where a model that should have seen these labels knows less than `unseen` does.
+
+    `unseen` float64[texts, labels]: of models that did not see them. The figures would be of the
+    recipe, and bear the name of a model of another head whose labels are the same.
+    """
+
+    def agrees(found: np.ndarray) -> float:
+        if recipe.kind == NOMINAL:
+            return float((found.argmax(1) == data.truth).mean())
+        return metrics.spearman(data.truth, scores(found))
+
+    ours = agrees(load(model).probabilities(as_read(data.texts, recipe)))
+    least = agrees(unseen)
+    if ours < least:
+        how = "accuracy" if recipe.kind == NOMINAL else "Spearman"
+        msg = (
+            f"{model}: {how} of {ours:.3f} with the recipe's labels, of which it is made; "
+            f"models that did not see them have {least:.3f}. It is of another head, or other "
+            f"data. Train it anew: gristmill quality train {recipe.head}.yaml"
+        )
+        raise UsageError(msg)
 
 
 def _row(name: str, truth: np.ndarray, good: np.ndarray, score: np.ndarray, sites: Any) -> Any:

@@ -109,6 +109,17 @@ def test_evaluate_refuses_a_model_of_other_labels(folder, tmp_path):
         commands.evaluate(folder / "edu.yaml", small, folder, None, quiet)
 
 
+def test_evaluate_refuses_a_model_of_other_grades_under_the_same_labels(folder, tmp_path):
+    (tmp_path / "pages.jsonl").write_bytes((folder / "pages.jsonl").read_bytes())
+    head, *rows = (folder / "pages.csv").read_text().splitlines()
+    other = [f"{row[:-1]}{3 - int(row[-1])}" for row in rows]
+    (tmp_path / "pages.csv").write_text("\n".join([head, *other]) + "\n")
+    (tmp_path / "edu.yaml").write_bytes((folder / "edu.yaml").read_bytes())
+    _, small = trained(tmp_path, tmp_path)
+    with pytest.raises(UsageError, match="of another head"):
+        commands.evaluate(folder / "edu.yaml", small, folder, None, quiet)
+
+
 def test_evaluate_refuses_a_truncated_model(folder, tmp_path):
     dense, small = trained(folder, tmp_path)
     for path in (dense, small):
