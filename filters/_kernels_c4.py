@@ -29,7 +29,7 @@ from ._kernels_common import (
     _next,
 )
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 
 @njit(cache=True, nogil=True)

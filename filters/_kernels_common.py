@@ -248,17 +248,47 @@ def _is(work, i, lo, hi, classes, bits):
     return lo <= i < hi and classes[work[i]] & bits != 0
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _gap(work, i, lo):
+    """Before up to four of ` .:(#=*` and tabs that end at `i`."""
+    s = i
+    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09, 0x23, 0x3D, 0x2A):
+        s -= 1
+    return s
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _bracket(work, s, lo):
+    """Bytes of the closing bracket that ends at `s`: `)`, `]`, U+3011; or 0."""
+    if s > lo and (work[s - 1] == 0x29 or work[s - 1] == 0x5D):
+        return 1
+    lens = s - 3 >= lo and work[s - 3] == 0xE3 and work[s - 2] == 0x80 and work[s - 1] == 0x91
+    return 3 if lens else 0
+
+
+@njit(cache=True, nogil=True)
+def _opened(work, start, s, lo, size):
+    """Whether the bracket of `size` bytes that ends at `s` opens just before `start`."""
+    if start - size < lo:
+        return False
+    a, z = work[start - 1], work[s - 1]
+    if size == 1:
+        return (a == 0x28 and z == 0x29) or (a == 0x5B and z == 0x5D)
+    return a == 0x90 and work[start - 2] == 0x80 and work[start - 3] == 0xE3
+
+
 @njit(cache=True, nogil=True)
 def _after(work, i, lo, classes, words):
-    """Number of the word before `i`, up to four of ` .:(#=` and a tab between; or -1.
+    """Number of the word before `i`, up to four of ` .:(#=*` and tabs between; or -1.
 
-    The words are in groups by the pair of bytes that they end with, `lasts` uint16[65536] has the
-    group of each pair (ASCII in lower case) and 0 for none, `groups` int64 where each begins.
+    The word may stand in brackets alone: `(Tel.) 030`. The words are in groups by the pair of bytes
+    that they end with, `lasts` uint16[65536] has the group of each pair (ASCII in lower case) and 0
+    for none, `groups` int64 where each begins.
     """
     listed, lasts, groups = words
-    s = i
-    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09, 0x23, 0x3D):
-        s -= 1
+    close = _gap(work, i, lo)
+    size = _bracket(work, close, lo)
+    s = _gap(work, close - size, lo) if size else close
     group = lasts[(work[s - 2] | 32) << 8 | work[s - 1] | 32] if s - 2 >= lo else 0
     if group == 0:
         return -1
@@ -266,6 +296,8 @@ def _after(work, i, lo, classes, words):
     if k < 0:
         return -1
     start = s - (listed[1][k + 1] - listed[1][k])
+    if size and not _opened(work, start, close, lo, size):
+        return -1
     letter = start > lo and work[start] < 0x80 and classes[work[start - 1]] & ALPHA != 0
     if start - 2 >= lo and work[start - 1] >= 0x80:  # hôtel, хотел; but ВенаТел
         lead, first = work[start - 2], work[start]
@@ -280,10 +312,10 @@ def _after(work, i, lo, classes, words):
 
 @njit(cache=True, nogil=True)
 def _unit_at(work, i, hi, classes, units):
-    """Whether a unit stands at `i` or after a space there."""
+    """Whether a unit stands at `i` or after a space there; no space before those of Chinese."""
     text, bounds = units
-    p = i + 1 if i < hi and work[i] == 0x20 else i
     for k in range(len(bounds) - 1):
+        p = i + 1 if i < hi and work[i] == 0x20 and text[bounds[k]] < 0xE3 else i
         e = p + bounds[k + 1] - bounds[k]
         if e > hi:
             continue
@@ -293,7 +325,7 @@ def _unit_at(work, i, hi, classes, units):
             same &= b == text[bounds[k] + t - p]
         if not same:
             continue
-        if classes[work[e - 1]] & ALPHA:
+        if classes[work[e - 1]] & ALPHA or 0xC3 <= work[e - 2] < 0xE0:
             same = not (e < hi and (classes[work[e]] & ALNUM != 0 or work[e] >= 0x80))
         else:  # `Tel. 030 123456 € 20`
             q = e + 1 if e < hi and work[e] == 0x20 else e
@@ -314,45 +346,6 @@ def _luhn(number, n):
                 d -= 9
         total += d
     return total % 10 == 0
-
-
-@njit(cache=True, nogil=True)
-def _issuer(number, n):
-    """Whether an issuer gives out numbers of this beginning and length."""
-    two = number[0] * 10 + number[1]
-    three = two * 10 + number[2]
-    four = three * 10 + number[3]
-    if number[0] == 4:
-        return n == 13 or n == 16 or n == 19
-    if 51 <= two <= 55 or 2221 <= four <= 2720:
-        return n == 16
-    if two == 34 or two == 37:
-        return n == 15
-    if four == 6011 or 644 <= three <= 649 or two == 65 or 3528 <= four <= 3589 or two == 62:
-        return n >= 16
-    return n == 14 and (300 <= three <= 305 or two == 36 or two == 38)
-
-
-@njit(cache=True, nogil=True)
-def _three(work, i, hi, classes):
-    """Three digits of which the first is 2 to 9, and no fourth."""
-    return (
-        i + 3 <= hi
-        and 0x32 <= work[i] <= 0x39
-        and classes[work[i + 1]] & DIGIT != 0
-        and classes[work[i + 2]] & DIGIT != 0
-        and not (i + 3 < hi and classes[work[i + 3]] & DIGIT != 0)
-    )
-
-
-@njit(cache=True, nogil=True)
-def _area(work, i, hi, classes):
-    """Three digits that may be an area: no N11, N9X, 200 or 300 (400 is one of China)."""
-    if not _three(work, i, hi, classes) or work[i + 1] == 0x39:
-        return False
-    if work[i + 1] == 0x31 and work[i + 2] == 0x31:
-        return False
-    return work[i] > 0x33 or work[i + 1] != 0x30 or work[i + 2] != 0x30
 
 
 @njit(cache=True, nogil=True)
@@ -389,16 +382,27 @@ def _dated(groups, n):
     c, z, _, after = groups[2]
     if mark != other or mark not in (0x2D, 0x2E, 0x2F) or (n > 3 and after == mark):
         return False
-    if _year(groups, 0):
-        return b <= 2 and y <= 12 and c <= 2 and z <= 31  # 2024-05-12
+    if _year_of_any(groups, 0) or (a == 3 and 90 <= x < 130 and mark == 0x2F):
+        return b <= 2 and y <= 12 and c <= 2 and z <= 31  # 2024-05-12, 113/05/12
     if a > 2 or b > 2 or x > 31 or y > 31:
         return False
-    return _year(groups, 2) or (c == 2 and mark != 0x2D and min(x, y) <= 12)  # 12.05.2024, 12/5/24
+    return _year_of_any(groups, 2) or (
+        c == 2 and mark != 0x2D and min(x, y) <= 12
+    )  # 12.05.2024, 12/5/24
 
 
 @njit(cache=True, nogil=True)
 def _year(groups, t):
     return groups[t, 0] == 4 and 1800 <= groups[t, 1] < 2100
+
+
+@njit(cache=True, nogil=True)
+def _year_of_any(groups, t):
+    """A year of the Gregorian, the Persian and Islamic, or the Buddhist calendar."""
+    value = groups[t, 1]
+    return groups[t, 0] == 4 and (
+        1300 <= value < 1500 or 1800 <= value < 2100 or 2400 <= value < 2600
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -432,8 +436,11 @@ def _measured(groups, n, sizes):
         return True  # 1299.00, 3.141592
     if n == 2 and _year(groups, 0) and b == 2 and mark != 0x20:
         return True  # 2015/16
-    years = same = zeros = thirds = 0
+    years = same = zeros = thirds = ups = downs = short = 0
     for t in range(n):
+        short += groups[t, 0] == 3
+        ups += t > 0 and groups[t, 1] > groups[t - 1, 1]
+        downs += t > 0 and groups[t, 1] < groups[t - 1, 1]
         years += _year(groups, t)
         same += (
             3 <= groups[t, 0] <= 4
@@ -442,12 +449,13 @@ def _measured(groups, n, sizes):
         )
         zeros += t > 0 and groups[t, 0] == 3 and groups[t, 1] == 0
         thirds += t > 0 and groups[t, 0] == 3 and groups[t - 1, 3] == 0x2E
-    if years == n or same == n:
+    sorted_ = n == 2 or short < n or ups == n - 1 or downs == n - 1  # not 900 900 900
+    if years == n or (same == n and sorted_):
         return True  # 2015-2016, 1920/1080
     if zeros == n - 1 and a <= 3 and x >= 10 ** (a - 1):
         return True  # 1 000 000
-    if thirds == n - 1 and a == 1:
-        return True  # 1.234.567
+    if thirds == n - 1 and (a == 1 or (n > 2 and a == 2 and x >= 10 and groups[n - 1, 1] == 0)):
+        return True  # 1.234.567, 12.990.000
     if n == 4 and mark == 0x2E and other == 0x2E and groups[2, 3] == 0x2E:
         most = longest = 0
         for t in range(4):

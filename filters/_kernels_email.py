@@ -3,9 +3,9 @@
 
 Folding puts one ASCII byte for each full-width character, digit of another script, hyphen and space
 that is written instead of the ASCII one, for a dash within a number, and for a reference
-(`&#64;`, `&commat;`, `%40`), so that all rules that come after see ASCII alone. What nobody sees
-(soft hyphens, zero-width spaces) is nothing, or a space. Where bytes went is told, for masks go
-into the text as it was.
+(`&#64;`, `&commat;`, `%40`), so that all rules that come after see ASCII alone; and the letter for
+a reference to one (`&uuml;`). What nobody sees (soft hyphens, zero-width spaces) is nothing, or a
+space. Where bytes went is told, for masks go into the text as it was.
 
 Addresses are looked for at each `@`, over `work`, the folded copy; what is found is overwritten
 with a byte that belongs to nothing, as the mask does in the text, and what stands before is tried
@@ -34,11 +34,12 @@ from ._kernels_common import (
     _ends,
 )
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 EMAIL = 0  # a kind; the others follow in `_kernels_pii`
 REACH = 320  # bytes: the longest address
-DASH, NONE = 0x80, 0x81  # what a character stands for that is no byte of ASCII in every place
+# What a character stands for that is no byte of ASCII in every place; a letter for itself alone
+DASH, NONE, ITSELF = 0x80, 0x81, 0x82
 BACK = 40  # bytes before a dash that are looked at
 LONE = 10  # digits after which a dash is none of a number: a year follows, or another number
 LONGEST = 24  # letters of a reference's name
@@ -63,11 +64,14 @@ def _found(h, known):
 def _reference(data, i, end, names):
     """The code point that a reference at `i` stands for, and its size; or 0, 0.
 
-    `names`: slots uint64 (0: free) by hash, as for `_top`, and the code point of each.
+    `names`: slots uint64 (0: free) by hash, as for `_top`, and the code point of each. A number to
+    ASCII may go without its semicolon, as browsers read it.
     """
-    if data[i] == 0x25:  # %40
-        good = i + 2 < end and data[i + 1] == 0x34 and data[i + 2] == 0x30
-        return (0x40, 3) if good else (0, 0)
+    if data[i] == 0x25:
+        if i + 2 < end and data[i + 1] == 0x34 and data[i + 2] == 0x30:
+            return 0x40, 3  # %40
+        good = i + 2 < end and data[i + 1] == 0x32 and data[i + 2] | 32 == 0x65
+        return (0x2E, 3) if good else (0, 0)  # %2E
     p = i + 1
     if p >= end or data[p] != 0x23:
         h = np.uint64(0xCBF29CE484222325)
@@ -84,7 +88,7 @@ def _reference(data, i, end, names):
         base, p = 16, p + 1
     value = 0
     first = p
-    while p < end and p - first < 7:
+    while p < end and p - first < 8:
         b = data[p]
         if 0x30 <= b <= 0x39:
             value = value * base + b - 0x30
@@ -93,8 +97,9 @@ def _reference(data, i, end, names):
         else:
             break
         p += 1
-    good = p < end and data[p] == 0x3B and p > first and value >= 0x20
-    return (value, p + 1 - i) if good else (0, 0)
+    closed = p < end and data[p] == 0x3B
+    good = first < p < first + 8 and value >= 0x20 and (closed or value < 0x7F)
+    return (value, p + closed - i) if good else (0, 0)
 
 
 @njit(cache=True, nogil=True)
@@ -107,7 +112,10 @@ def _read_as(data, i, end, stands):
         cp, size = _decode(data, i, end)
     if size < 2 or cp >= 0x10000:
         return np.int64(0), size
-    return (np.int64(cp) if cp < 0x7F else np.int64(ascii_of[cp])), size
+    value = np.int64(cp) if cp < 0x7F else np.int64(ascii_of[cp])
+    if value == ITSELF:
+        value = np.int64(cp) if data[i] < 0x80 else np.int64(0)
+    return value, size
 
 
 @njit(cache=True, nogil=True)
@@ -171,18 +179,32 @@ def _meaning(row, i, stands, gap, out, n):
 
 
 @njit(cache=True, nogil=True)
+def _written(out, n, cp):
+    """Write a code point below 65,536 in UTF-8; its size."""
+    if cp < 0x80:
+        out[n] = cp
+        return 1
+    size = 2 if cp < 0x800 else 3
+    for t in range(size - 1, 0, -1):
+        out[n + t] = 0x80 | cp & 0x3F
+        cp >>= 6
+    out[n] = (0xC0 if size == 2 else 0xE0) | cp
+    return size
+
+
+@njit(cache=True, nogil=True)
 def fold(data, offsets, stands, gap, out, bounds, marks, unsure):
     """Write the texts folded to `out` uint8, and int64[rows + 1] bounds; how many were folded.
 
     `stands`: pairs of bytes that what is folded begins with, uint8[65536], the byte for a code
     point below 65,536, or 0, and names of references (`_reference`); what nobody sees is a space
-    where `gap`, or else nothing. `marks`
+    where `gap`, or else nothing. A letter that is referred to is written in UTF-8. `marks`
     int64[folded, 2]: twice the byte of `out` from which on bytes were left out (and one more where
     they stand before it), and how many were by then; more folded than it holds: call again.
     `unsure` bool[rows]: whether it matters if `gap`.
     """
     pairs = stands[0]
-    one, eight = np.uint64(1), np.uint64(8)
+    one, two, eight = np.uint64(1), np.uint64(2), np.uint64(8)
     first, percent = (
         np.uint64(0xC2),
         np.uint64(0x25),
@@ -205,11 +227,11 @@ def fold(data, offsets, stands, gap, out, bounds, marks, unsure):
                 value, size, matters = _meaning(row, np.int64(i), stands, gap, out, np.int64(n))
                 unsure[r] |= matters
             if value:
-                if value != NONE:
-                    out[n] = value
-                    n += one
                 i += np.uint64(size)
-                shift += size - (value != NONE)
+                shift += size
+                if value != NONE:
+                    shift -= _written(out, np.int64(n), value)
+                    n += one if value < 0x80 else two if value < 0x800 else two + one
                 if folded < len(marks):
                     marks[folded, 0] = n << one | np.uint64(value == NONE)
                     marks[folded, 1] = shift

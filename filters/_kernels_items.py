@@ -19,7 +19,7 @@ from numba import njit
 
 from ._kernels_common import MARK, UNSPACED, _decode, _mix
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 SOFT_HYPHEN, FULL_WIDTH = 0xAD, 0xFEE0  # the latter less than the ASCII character it is of
 BASE = np.uint64(0x9E3779B97F4A7C15)

@@ -8,7 +8,7 @@ from numba import njit
 
 from ._kernels_common import _decode
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 LETTER = 7  # of `_characters`; letters of all kinds are from here on
 

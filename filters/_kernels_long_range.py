@@ -13,7 +13,7 @@ from numba import njit
 
 from ._kernels_common import _bit, _mix, _trailing_zeros
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 
 @njit(cache=True, nogil=True)

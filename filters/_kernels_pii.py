@@ -23,21 +23,20 @@ from ._kernels_common import (
     HEX,
     UPPER,
     _after,
-    _area,
+    _bracket,
     _called,
     _ends,
+    _gap,
     _is,
-    _issuer,
     _luhn,
     _measured,
     _numeral,
-    _three,
     _unit_at,
     _when,
     _word,
 )
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 IPV4, IPV6, PHONE, IBAN, CARD = range(1, 6)  # kinds; e-mail comes before, secrets follow
 REACH = 320  # bytes
@@ -141,6 +140,23 @@ def _ipv6(work, at, lo, hi, classes, reserved):
 
 
 @njit(cache=True, nogil=True)
+def _issuer(number, n):
+    """Whether an issuer gives out numbers of this beginning and length."""
+    two = number[0] * 10 + number[1]
+    three = two * 10 + number[2]
+    four = three * 10 + number[3]
+    if number[0] == 4:
+        return n == 13 or n == 16 or n == 19
+    if 51 <= two <= 55 or 2221 <= four <= 2720:
+        return n == 16
+    if two == 34 or two == 37:
+        return n == 15
+    if four == 6011 or 644 <= three <= 649 or two == 65 or 3528 <= four <= 3589 or two == 62:
+        return n >= 16
+    return n == 14 and (300 <= three <= 305 or two == 36 or two == 38)
+
+
+@njit(cache=True, nogil=True)
 def _card(work, i, lo, hi, classes, number):
     """End of a card number: 13 to 19 digits, 4-4-4-4 or 4-6-5; -1 for none."""
     if i > lo:
@@ -183,6 +199,28 @@ def _card(work, i, lo, hi, classes, number):
             number[n] = work[t] - 0x30
             n += 1
     return e if _issuer(number, n) and _luhn(number, n) else -1
+
+
+@njit(cache=True, nogil=True)
+def _three(work, i, hi, classes):
+    """Three digits of which the first is 2 to 9, and no fourth."""
+    return (
+        i + 3 <= hi
+        and 0x32 <= work[i] <= 0x39
+        and classes[work[i + 1]] & DIGIT != 0
+        and classes[work[i + 2]] & DIGIT != 0
+        and not (i + 3 < hi and classes[work[i + 3]] & DIGIT != 0)
+    )
+
+
+@njit(cache=True, nogil=True)
+def _area(work, i, hi, classes):
+    """Three digits that may be an area: no N11, N9X, 200 or 300 (400 is one of China)."""
+    if not _three(work, i, hi, classes) or work[i + 1] == 0x39:
+        return False
+    if work[i + 1] == 0x31 and work[i + 2] == 0x31:
+        return False
+    return work[i] > 0x33 or work[i + 1] != 0x30 or work[i + 2] != 0x30
 
 
 @njit(cache=True, nogil=True)
@@ -261,6 +299,30 @@ def _number(work, i, lo, hi, classes, least, groups):
 
 
 @njit(cache=True, nogil=True)
+def _counted(groups, n):
+    """Whether groups of digits may be a quantity: one, thousands, a size, a range."""
+    a, x = groups[0, 0], groups[0, 1]
+    if n == 1 and a > 9:
+        return False
+    if a > 1 and x < 10 ** (a - 1):
+        return False  # begins with 0
+    b = groups[1, 0]
+    if n < 3:
+        return n == 1 or abs(a - b) < 2 or (a < 4 and b == 3)
+    threes = fours = 0
+    for t in range(1, n):
+        threes += groups[t, 0] == 3
+        fours += groups[t, 0] == 4
+    return (a < 4 and threes == n - 1) or (a == 4 and fours == n - 1)
+
+
+@njit(cache=True, nogil=True)
+def _priced(work, e, hi, classes):
+    """Whether a comma and the two digits of a price stand at `e`: 129900,00."""
+    return e < hi and work[e] == 0x2C and _numeral(work, e + 1, hi, classes) - e == 3
+
+
+@njit(cache=True, nogil=True)
 def _undashed(work, i, lo):
     """Where a dash before `i` begins, or a hyphen with a space on a side (`Tel - 020`); or `i`."""
     s = i - 1 if i > lo and work[i - 1] == 0x20 else i
@@ -281,7 +343,7 @@ def _phone(work, i, lo, hi, classes, words, groups):
         if i + 1 >= hi or not 0x31 <= work[i + 1] <= 0x39:
             return -1
         e, n = _number(work, i + 1, lo, hi, classes, 8, groups)
-        if e < 0 or _unit_at(work, e, hi, classes, units):
+        if e < 0 or (_counted(groups, n) and _unit_at(work, e, hi, classes, units)):
             return -1
         good = _called(work, i + 1, e, classes, (codes, sizes), groups, n)
         if good and e + 1 < hi and work[e] == 0x2C:  # @@ -1,8 +44123456,8 @@
@@ -300,8 +362,11 @@ def _phone(work, i, lo, hi, classes, words, groups):
     if k < 0:
         return -1
     e, n = _number(work, first, lo, hi, classes, 7 if briefs[k] else 6, groups)
-    if e < 0 or _measured(groups, n, sizes) or _unit_at(work, e, hi, classes, units):
+    if e < 0 or _measured(groups, n, sizes):
         return -1
+    if _counted(groups, n):
+        if _priced(work, e, hi, classes) or _unit_at(work, e, hi, classes, units):
+            return -1
     return e
 
 
@@ -347,9 +412,9 @@ def _may_call(work, i, lo, hi, lasts, thirds):
     """Whether digits at `i` may be of that North American shape, or stand after a word of one."""
     if i + 3 < hi and (work[i + 3] == 0x2D or work[i + 3] == 0x2E or work[i] == 0x31):
         return True
-    s = i = _undashed(work, i, lo)
-    while s > lo and i - s < 4 and work[s - 1] in (0x20, 0x2E, 0x3A, 0x28, 0x09, 0x23, 0x3D):
-        s -= 1
+    s = _gap(work, _undashed(work, i, lo), lo)
+    size = _bracket(work, s, lo)
+    s = _gap(work, s - size, lo) if size else s
     if s - 2 < lo or lasts[(work[s - 2] | 32) << 8 | work[s - 1] | 32] == 0:
         return False
     return s - 3 < lo or thirds[(work[s - 3] | 32) << 8 | work[s - 1] | 32] != 0

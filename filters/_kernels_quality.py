@@ -11,7 +11,7 @@ from numba import njit
 
 from ._kernels_common import ALL, _decode, _last, _load8, _next, _ones, _slot, _trailing_zeros
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 ENOUGH = 4  # stop words; to look up every word took a fifth of the kernel's time
 

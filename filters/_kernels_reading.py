@@ -17,7 +17,7 @@ from numba.np.arrayobj import make_array
 
 from ._kernels_common import ALL, EACH, HIGH, U, _ascii_word, _load8, _mix, _ones
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 BLANK, SIGN, WORD, LINE = range(4)
 BASIS, PRIME = U(0xCBF29CE484222325), U(0x9E3779B97F4A7C15)  # odd: a digit of a hash is 8 bytes

@@ -35,7 +35,7 @@ from ._kernels_common import (
     _trailing_zeros,
 )
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 FOLD = np.uint64(0x9E3779B97F4A7C15)
 MANY = 1 << 20  # n-grams; a table for more takes memory rather than time

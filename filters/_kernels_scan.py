@@ -30,7 +30,7 @@ from ._kernels_common import (
     _trailing_zeros,
 )
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 
 @intrinsic

@@ -19,7 +19,7 @@ from numba import njit
 
 from ._kernels_common import LETTER, MARK, OTHER, _bit, _citation, _decode
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 FORMS = np.frombuffer(b"[edit][citation needed]", np.uint8)
 FORM_ENDS = np.array([6, 23])

@@ -22,6 +22,9 @@ from ._characters import table
 
 KINDS = ("email", "ipv4", "ipv6", "phone", "iban", "card", "key", "private_key", "secret")
 
+# How often a text is read at most: for what stands free where something else was found (an address
+# before a key before an address ...); for what nobody sees, and dashes. Made texts need one a line
+ROUNDS, TURNS = 16, 16
 RESERVED = "example invalid test localhost local"  # RFC 2606, 6761, 6762
 HOSTS = "@example.com .example.com @example.org .example.org @example.net .example.net"
 # Domains after which `(` and `[` are no call and no index
@@ -47,7 +50,8 @@ NUMBERED = (  # what is counted by numbers that look like those of telephones an
 UNITS = (  # what stands after a quantity, and not after the number of a telephone
     "€ % euro euros eur usd gbp dollars pounds kr ft rub px pixels dpi mm cm km kg mg hz khz mhz "
     "ghz rpm fps bps baud bands points units users views viewers visitors people seats copies sold "
-    "pieces pcs stück stk miles metres meters lines pages steps tokens rows"
+    "pieces pcs stück stk miles metres meters lines pages steps tokens rows "
+    "руб рублей грн ₽ ₴ ₸ £ ¥ ₹ ₩ ₫ đ vnd vnđ 元 円 圓 원 万 萬 만 亿 億 억 台 명"  # noqa: RUF001
 )
 SIZES = (  # of screens in pixels, and bands of radio in MHz: two of these are no telephone
     "480 600 640 720 750 768 800 828 850 900 960 1024 1050 1080 1125 1170 1200 1242 1280 1284 "
@@ -74,6 +78,7 @@ NAMES = (
 )
 TAILS = "_prod _production _dev _development _test _testing _stage _staging _live _1 _2"
 SCHEMES = "bearer| basic| token|"
+TEMPLATES = r"${ $( {{ }} #{ %{ %( <% (? .* a-z 0-9 \d \w [^"  # values to be put in, patterns
 # Code points that stand for ASCII: full width apart, the first digit of each script that has ten,
 # spaces, hyphens; dashes, which stand for one within a number alone; and what nobody sees
 DIGITS = (
@@ -179,9 +184,9 @@ def _hashed(known: dict[bytes, int], size: int, kind: type) -> tuple[np.ndarray,
 def stands() -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Pairs of bytes that what is folded begins with, and by code point what it stands for.
 
-    An ASCII byte, `email.DASH` for a dash, `email.NONE` for what nobody sees. And the names of
-    references (HTML 5) to such, or to ASCII but `&` (`&amp;nbsp;` is what a reader sees), with the
-    code point.
+    An ASCII byte, `email.DASH` for a dash, `email.NONE` for what nobody sees, `email.ITSELF` for a
+    letter, which a reference alone stands for. And the names of references (HTML 5) to such, or to
+    ASCII but `&` (`&amp;nbsp;` is what a reader sees), with the code point.
     """
     pairs, ascii_of = np.zeros(1 << 16, np.uint8), np.zeros(1 << 16, np.uint8)
     for first in DIGITS:
@@ -192,13 +197,16 @@ def stands() -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
     for code in np.flatnonzero(ascii_of).tolist():
         one, two, *_ = chr(code).encode()
         pairs[one << 8 | two] = 1
+    kinds = table()[0x80:0x10000]
+    letters = 0x80 + np.flatnonzero(np.isin(kinds, (bits.LETTER, bits.LATIN, bits.UNSPACED)))
+    ascii_of[letters[ascii_of[letters] == 0]] = email.ITSELF
     names = {
         name[:-1].encode(): ord(of)
         for name, of in html5.items()
         if name[:-1].isalpha() and name[-1] == ";" and len(of) == 1 and of != "&"
         if "!" <= of <= "~" or (ord(of) < len(ascii_of) and ascii_of[ord(of)])
     }
-    return pairs, ascii_of, _hashed(names, 1 << 8, np.int64)
+    return pairs, ascii_of, _hashed(names, 1 << 11, np.int64)
 
 
 @cache
@@ -227,7 +235,7 @@ def of_email() -> tuple[Any, ...]:
 def tables() -> tuple[Any, ...]:
     """All that the kernels look things up in: (classes, personal data, secrets)."""
     alnum = _set("", _UPPER, _LOWER, _DIGIT)
-    printed = _set("", np.arange(0x21, 0x7F)) & ~_set("\"'`<>{}$(),;|")
+    printed = _set("", np.arange(0x20, 0x7F)) & ~_set("\"'`")
     classes = (
         bits.ALNUM * alnum
         + bits.DIGIT * _set("", _DIGIT)
@@ -284,7 +292,10 @@ def tables() -> tuple[Any, ...]:
     for mark, which in ((2, "tr ng es r]"), (1, f"{NAMES} {TAILS}")):  # types; names
         for end in which.split():
             lasts[(ord(end[-2]) | 32) << 8 | ord(end[-1]) | 32] = mark
-    named = (*(_words(tuple(w.split())) for w in (NAMES, TAILS, SCHEMES)), lasts)
+    names, tails, schemes, forms_ = (
+        _words(tuple(w.split())) for w in (NAMES, TAILS, SCHEMES, TEMPLATES)
+    )
+    named = names, tails, schemes, lasts, forms_
     thirds = np.stack([_set("".join(f[0][2] for f in FORMS if f[0][:2] == p)) for p in PAIRS])
     return (
         classes,

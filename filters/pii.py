@@ -1,4 +1,4 @@
-"""Mask personal data and secrets: an editing stage. The rules, and what they leave alone.
+r"""Mask personal data and secrets: an editing stage. The rules, and what they leave alone.
 
 - email: `name@host.tld`: 1 to 64 bytes of letters (of any script), digits and `._%+-` before, and a
   host after that ends in a top-level domain (`tlds.txt`), which `рф` and `xn--p1ai` are. Not:
@@ -12,14 +12,18 @@
 - ipv6: global unicast (2000::/3) of three groups or more. Not: 2001:db8::/32.
 - phone: `+` and 8 to 15 digits that begin with a country's calling code (11 or more after +1, +7);
   North American `(ddd) ddd-dddd`, `ddd-ddd-dddd` and with dots, of an area that there may be; any 6
-  to 15 digits after a word like "Tel." of 62 languages (`number_labels.tsv`), behind a dash or not.
-  Up to three of ` .-/()` between groups; after 10 digits it goes on across a lone hyphen only. Not:
-  other national forms without such a word; without one also what reads as a decimal, a coordinate
-  or a quantity (`+37.774929`, `+12 500 000`, `@@ +44123456,8`); with one or without, what a unit
-  follows (`mobile 1080 1920 px`); after such a word decimals and prices, years, dates, hours, sizes
+  to 15 digits after a word like "Tel." of 62 languages (`number_labels.tsv`), behind a dash or not,
+  the word in brackets or stars or not (`(Tel.) 030 123456`, `**Phone:** ...`). Up to three of
+  ` .-/()` between groups; after 10 digits it goes on across a lone hyphen only. Not: other national
+  forms without such a word; without one also what reads as a decimal, a coordinate or a quantity
+  (`+37.774929`, `+12 500 000`, `@@ +44123456,8`); with one or without, what a unit follows and may
+  be a quantity: up to nine digits, thousands, a size or a range, no 0 before it (`mobile 1080 1920
+  px`, `手机 129900元`; but `Tel. 030 123456 km 5`; of North American forms any); after such a word
+  decimals and prices, years, dates (Persian, Islamic, Buddhist and Chinese years too), hours, sizes
   of screens, bands, round numbers, addresses of machines (`pH 7.35-7.45`, `phone 2015-2016`,
-  `Mobile 1299.00`, `GSM 900/1800`); an hour behind it (`Tel. 123456 10:30`); what is counted (`SKU
-  415-555-2671`). A date without marks (`phone 20241012`) reads as a number, `1.234.567` does not.
+  `Mobile 1299.00`, `GSM 900/1800`; but `Tel: 900 900 900`); an hour behind it (`Tel. 123456
+  10:30`); what is counted (`SKU 415-555-2671`). A date without marks (`phone 20241012`) reads as a
+  number, `1.234.567` does not.
 - iban: of 83 countries by length, check digits right (mod 97, ISO 13616); in small letters after
   IBAN, `Bankverbindung` and the like, or where all that follows the country is digits.
 - card: 13 to 19 digits, or 4-4-4-4 or 4-6-5, of an issuer's range and length, Luhn's digit right.
@@ -29,18 +33,23 @@
   that end in EXAMPLE.
 - private_key: from `-----BEGIN ... PRIVATE KEY-----` to its END, 64 letters of base64 or more in
   runs of 16; quoted, joined or with headers too; where the END is missing to the last of the runs.
-- secret: 16 to 255 bytes in quotes given (`=`, `:`) to a name that ends in `password`, `secret`,
-  `token`, `api_key` ..., a tail (`_prod`) or type (`: str`) after it or not; or 20 of
+- secret: 16 to 255 bytes in quotes (`"`, `\"`) given (`=`, `:`) to a name that ends in `password`,
+  `secret`, `token`, `api_key` ..., a tail (`_prod`) or type (`: str`) after it or not; or 20 of
   `A-Za-z0-9+/=_-` without; of 3.5 bits of entropy a byte or more, 3 where all are hex digits. Not:
   names and words with numbers, where digits meet letters less than three times and the kind of
-  character changes at less than half of the bytes; addresses.
+  character changes at less than half of the bytes (or marks count as a kind as well, there are two
+  of each, and it is no word, list or template as below); addresses. With ` $(),;<>{|}` in it not:
+  five small letters in a row, a space, comma or semicolon at more than each tenth byte, templates
+  and patterns (`${X}`, `{x}`, `<x>`, `a-z`), what code joins (`+f(x)+`).
 
 Full-width characters, digits of other scripts, other hyphens and spaces, and references (`&#64;`,
-`&nbsp;`, `&shy;`, all of HTML 5 that stand for such; `%40`) are read as the ASCII that they stand
-for (`_pii_tables`); so are dashes within a number, of up to 10 digits before (a year may follow).
-What nobody sees (soft hyphens, zero-width spaces) is read as nothing, and as a space. Characters
-are never cut. A masked text has nothing left to mask. Which personal data a text may hold beyond
-these (names, streets) is not looked for.
+`&#64`, `&nbsp;`, `&shy;`, all of HTML 5 that stand for such; `%40`, `%2E`) are read as the ASCII
+that they stand for (`_pii_tables`), references to letters as these (`m&uuml;ller@mail.de`); so are
+dashes within a number, of up to 10 digits before (a year may follow). What nobody sees (soft
+hyphens, zero-width spaces) is read as nothing, and as a space. Characters are never cut. A masked
+text has nothing left to mask, but one where more than `ROUNDS` masks each showed the one before it
+(a text made so had cost a pass for each). Which personal data a text may hold beyond these (names,
+streets) is not looked for.
 """
 
 from __future__ import annotations
@@ -60,7 +69,7 @@ from . import _kernels_email as emails
 from . import _kernels_pii as kernels
 from . import _kernels_secrets as secrets
 from ._exact import check_flags
-from ._pii_tables import DASHED, KINDS, of_email, stands, starts, tables
+from ._pii_tables import DASHED, KINDS, ROUNDS, TURNS, of_email, stands, starts, tables
 
 
 def find(
@@ -69,13 +78,14 @@ def find(
     """All that is to be masked: rows, starts, lengths int64[n], kinds uint8[n], in order.
 
     What nobody sees is first read as nothing and then as a space, and dashes once more when what
-    stood before them is gone, by turns until nothing is found; most rows have no such thing.
+    stood before them is gone, by turns until nothing is found; most rows have no such thing. There
+    are `TURNS` at most: each reads the text again, and a text may be made to need one a line.
     """
     text, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
     rows = np.arange(len(offsets) - 1)
     parts = []
     before, gap = None, False
-    while True:
+    for _ in range(TURNS):
         unsure, *found = _search(text, offsets, on, reserved, gap)
         here = np.bincount(found[0], minlength=len(rows)) > 0
         parts.append((rows[found[0]], *found[1:]))
@@ -160,11 +170,13 @@ def _search(
                     hit[row[near]] = True
             return hit
 
-        while todo.any():
+        for _ in range(ROUNDS):
             step(secrets.find, secret_may, flags, names, counts)
             step(emails.find, ats, reserved, of_email())
             step(kernels.find, data_may, what, other, scratch)
             todo = touched()
+            if not todo.any():
+                break
         return most, parts, marks
 
     room = 256 + len(text) // 1024
@@ -229,7 +241,7 @@ class PII:
     at_most: int | None = None  # drop texts with more: lists of addresses
 
     name: ClassVar[str] = "pii"
-    revision: ClassVar[int] = 6
+    revision: ClassVar[int] = 7
     reasons: ClassVar[tuple[str, ...]] = ("keep", "many")
     verdict_fields: ClassVar[frozenset[str]] = frozenset({"at_most"})
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from gristmill.filters._characters import table as characters
 
 GONE = b"\x01"
-measured = runpy.run_path(str(Path(__file__).with_name("naive_numbers.py")))["measured"]
+numbers = runpy.run_path(str(Path(__file__).with_name("naive_numbers.py")))
+measured, counted, number = (numbers[name] for name in ("measured", "counted", "number"))
+issued, luhn = numbers["issued"], numbers["luhn"]
 WORD = re.compile(rb"[A-Za-z0-9_]")
 
 
@@ -41,7 +43,9 @@ def chars(raw: bytes) -> list[tuple[int, int]]:
     return out
 
 
-REFERENCE = re.compile(rb"%40|&([A-Za-z]{1,24});|&#(\d{1,7});|&#[xX]([0-9a-fA-F]{1,7});", re.DOTALL)
+REFERENCE = re.compile(
+    rb"%40|%2[Ee]|&([A-Za-z]{1,24});|&#(\d{1,7})(?:;|(?!\d))|&#[xX]([0-9a-fA-F]{1,7})(?:;|(?![0-9a-fA-F]))"
+)
 
 
 def units(raw: bytes) -> list[tuple[int, int]]:
@@ -51,18 +55,24 @@ def units(raw: bytes) -> list[tuple[int, int]]:
     while at < len(raw):
         m = REFERENCE.match(raw, at)
         name = html5.get(m[1].decode() + ";", "") if m and m[1] else ""
-        cp = 0x40 if m and m.group() == b"%40" else ord(name) if len(name) == 1 else 0
-        cp = int(m[2]) if m and m[2] else int(m[3], 16) if m and m[3] else 0 if name == "&" else cp
+        cp = ord(name) if len(name) == 1 and name != "&" else 0
+        if m and not m[1]:
+            cp = int(m[2] or b"0") or int(m[3] or b"0", 16)
+            cp = int(m.group()[1:], 16) if m.group()[:1] == b"%" else cp
+            cp = cp if cp < 0x7F or m.group()[-1:] == b";" else 0
         out.append((cp, m.end() - at) if cp >= 0x20 else given[at])
         at += out[-1][1]
     return out
 
 
 def meaning(cp: int, size: int, pii) -> int:
-    """What a character or reference stands for: a byte of ASCII, `DASH`, `NONE` or 0."""
+    """What a character or reference stands for: a byte of ASCII, `DASH`, `NONE`, a letter or 0."""
     if size < 2 or cp >= 0x10000:
         return 0
-    return cp if cp < 0x7F else int(pii.stands()[1][cp])
+    byte = cp if cp < 0x7F else int(pii.stands()[1][cp])
+    if byte == pii.email.ITSELF:
+        return cp if size > len(chr(cp).encode()) else 0
+    return byte
 
 
 def in_number(said: bytes, after: tuple[int, int] | None, pii) -> bool:
@@ -90,8 +100,9 @@ def folded(raw: bytes, pii, gap: bool) -> tuple[bytes, list[tuple[int, int]]]:
         elif byte == pii.email.NONE:
             byte = 0x20 if gap else None
         if byte:
-            out.append(byte)
-            places.append((at, at + size))
+            letter = bytes([byte]) if byte < 0x80 else chr(byte).encode()
+            out += letter
+            places += [(at, at + size)] * len(letter)
         elif byte == 0:
             out += raw[at : at + size]
             places += [(t, t + 1) for t in range(at, at + size)]
@@ -268,31 +279,6 @@ def ipv6(w: bytes, at: int, reserved: bool):
     return s, s + len(text)
 
 
-def luhn(digits: str) -> bool:
-    total = 0
-    for t, d in enumerate(map(int, reversed(digits))):
-        total += d if t % 2 == 0 else sum(divmod(2 * d, 10))
-    return total % 10 == 0
-
-
-ISSUERS = (
-    r"4(\d{12}|\d{15}|\d{18})",
-    r"5[1-5]\d{14}",
-    r"3[47]\d{13}",
-    r"(6011|64[4-9]\d|65\d\d|62\d\d)\d{12,15}",
-    r"(30[0-5]|36\d|38\d)\d{11}",
-)
-
-
-def issued(digits: str) -> bool:
-    four = int(digits[:4])
-    if 2221 <= four <= 2720:
-        return len(digits) == 16
-    if 3528 <= four <= 3589 and len(digits) >= 16:
-        return True
-    return any(re.fullmatch(form, digits) for form in ISSUERS)
-
-
 CARD = re.compile(
     rb"\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?!\d)|\d{4}([ -])\d{6}\2\d{5}(?!\d)|\d{13,19}(?!\d)"
 )
@@ -320,15 +306,26 @@ def spellings(words: str | tuple[str, ...]) -> frozenset[bytes]:
     )
 
 
+def ungapped(head: bytes) -> bytes:
+    gap = re.search(rb"[ .:(\t#=*]*\Z", head).group()
+    return head[: len(head) - min(len(gap), 4)]
+
+
 def worded(w: bytes, i: int, words: str | tuple[str, ...]) -> bytes | None:
     """The word of a list that stands before `i`."""
-    gap = len(re.search(rb"[ .:(\t#=]*\Z", w[:i]).group())
-    head = w[: i - min(gap, 4)]
+    head = ungapped(w[:i])
+    bracket = re.search(rb"[])]\Z|\xe3\x80\x91\Z", head)
+    head = ungapped(head[: bracket.start()]) if bracket else head
     fits = [word for word in spellings(words) if head.lower().endswith(word)]
     if not fits or (head.endswith(b"pH") and len(max(fits, key=len)) == 2):
         return None
     word = max(fits, key=len)
     cut = len(head) - len(word)
+    opening = {b")": b"(", b"]": b"[", b"": b""}.get(
+        bracket[0] if bracket else b"", b"\xe3\x80\x90"
+    )
+    if not head[:cut].endswith(opening):
+        return None
     if head[cut] < 0x80 and re.search(rb"(?:[A-Za-z]|[\xc3-\xc9][\x80-\xff])\Z", head[:cut]):
         return None
     prior = re.search(rb"([\xd0\xd1][\x80-\xff])\Z", head[:cut])
@@ -342,41 +339,16 @@ def worded(w: bytes, i: int, words: str | tuple[str, ...]) -> bytes | None:
 AREA = rb"(?![23]00|\d11)[2-9][0-8]\d"
 SHAPE = rb"(?:1[ .-])?(?:\(%s\) ?|%s[.-])[2-9]\d\d[.-]\d{4}" % (AREA, AREA)
 AMERICAN = re.compile(SHAPE + rb"(?![A-Za-z0-9_])(?!\.\d)(?!-(?!%s(?!\d))\d)" % SHAPE)
-GROUP = re.compile(rb"\d{1,20}")
-GAP = re.compile(rb"[ ()./-]{1,3}(?=\d)")
-
-
-def number(w: bytes, i: int, least: int):
-    """End, and the number as text: 1 for a lone digit, marks by their first (` - ` is a dash)."""
-    total, end, p = 0, None, i
-    parts: list[str] = []
-    while True:
-        m = GROUP.match(w, p)
-        size = m.end() - p
-        if total + size > 15:
-            break
-        total += size
-        end = m.end()
-        marks = re.compile(rb"[ ()./-]{0,3}").match(w, end).group() if size < 20 else b""
-        parts += [m.group().decode(), marks.decode()]
-        gap = GAP.match(w, end) if size < 20 else None
-        if not gap or (total >= 10 and gap.group() != b"-"):
-            break
-        p = gap.end()
-        if total >= 6 and re.compile(rb"(?:18|19|20)\d\d[-./]\d\d?(?!\d)").match(w, p):
-            break
-        if re.compile(rb"\d\d?:\d\d(?!\d)").match(w, p):
-            break
-    return None if end is None or total < least or word(w, end) else (end, parts)
 
 
 def unit(w: bytes, end: int, pii) -> bool:
     for word_ in sorted(spellings(pii.UNITS)):
-        at = end + (w[end : end + 1] == b" ")
+        at = end + (w[end : end + 1] == b" " and word_[0] < 0xE3)
         stop = at + len(word_)
         if lowered(w[at:stop]) != word_:
             continue
-        more = rb"[A-Za-z0-9\x80-\xff]" if re.search(rb"[a-z]\Z", word_) else rb" ?\d"
+        letter = re.search(rb"(?:[a-z]|[\xc3-\xdf].)\Z", word_, re.DOTALL)
+        more = rb"[A-Za-z0-9\x80-\xff]" if letter else rb" ?\d"
         if not re.compile(more).match(w, stop):
             return True
     return False
@@ -407,7 +379,7 @@ def phone(w: bytes, i: int, pii):
         if not found:
             return None
         end, parts = found
-        if unit(w, end, pii):
+        if counted(parts) and unit(w, end, pii):
             return None
         return (i, end) if called(w, end, parts, pii) or worded(w, i, every) else None
     joined = before(w, i) == b"-" and word(w, i - 2)
@@ -421,8 +393,12 @@ def phone(w: bytes, i: int, pii):
     dash = re.search(rb"(?:- |(?<= )-|\xe2\x80[\x92-\x95] ?)\Z", w[:i])
     label = worded(w, dash.start() if dash else i, every)
     found = label and number(w, first, 7 if label in spellings(pii.labels("brief")) else 6)
-    good = found and not measured(found[1], pii) and not unit(w, found[0], pii)
-    return (i, found[0]) if good else None
+    if not found or measured(found[1], pii):
+        return None
+    priced = re.compile(rb",\d\d(?!\d)").match(w, found[0])
+    if counted(found[1]) and (priced or unit(w, found[0], pii)):
+        return None
+    return i, found[0]
 
 
 def iban(w: bytes, i: int, pii):
@@ -475,10 +451,15 @@ def find(text: bytes, pii, secrets, reserved: bool = False) -> list[tuple[int, i
         lambda w: _first_data(w, pii, reserved),
     )
     gap, quiet = False, 0
-    while quiet < 2:
+    again = not sure(text, pii) or any(
+        meaning(*unit_, pii) == pii.email.DASH for unit_ in units(text)
+    )
+    for _ in range(pii.TURNS if again else 1):
         w, places = folded(text, pii, gap and not sure(text, pii))
         before, known = None, len(found)
-        while w != before:
+        for _ in range(pii.ROUNDS):
+            if w == before:
+                break
             before = w
             for rule in rules:
                 while hit := next(rule(w), None):
@@ -488,4 +469,6 @@ def find(text: bytes, pii, secrets, reserved: bool = False) -> list[tuple[int, i
         for start, size, _ in found[known:]:
             text = text[:start] + GONE * size + text[start + size :]
         gap, quiet = not gap, quiet + 1 if len(found) == known else 0
+        if quiet == 2:
+            break
     return sorted(found)

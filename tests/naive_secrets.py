@@ -20,13 +20,9 @@ def key(w: bytes, i: int, pii):
     for prefix, least, most, kind, dots in pii.FORMS:
         if not w.startswith(prefix.encode(), i):
             continue
-        tail = re.compile(sets[kind] + b"{0,%d}" % (most + 1)).match(w, i + len(prefix)).group()
-        tail = tail[: (w[i + len(prefix) :].find(b"-----") + 1 or len(w) + 1) - 1]
-        if kind == 3:
-            whole = prefix.encode() + tail
-            tail = (
-                whole.rstrip(b".")[len(prefix) :] if len(whole.rstrip(b".")) > len(prefix) else b""
-            )
+        letters = rb"(?:(?!-----%s)%s)*" % (rb"|\.\.\." if dots else b"", sets[kind])
+        tail = re.compile(letters).match(w, i + len(prefix)).group()
+        tail = tail.rstrip(b".") if dots else tail
         good = least <= len(tail) <= most and re.search(rb"\d", tail)
         if good and tail.count(b".") == dots and not tail.lower().endswith(b"example"):
             return i, i + len(prefix) + len(tail)
@@ -65,37 +61,65 @@ def block(w: bytes, i: int):
     return (i, last) if sum(sizes) >= 64 and max(sizes) >= 40 else None
 
 
-VALUE = rb"[!#%&*+./0-9:=?@A-Z\[\]\\^_a-z~-]"
+VALUE = rb"[ !#-&(-_a-~]"  # all but quotes
+FRAMED = re.compile(rb"<[\w .-]*>|\{[\w .-]*\}|\|[\w .-]*\|")
+
+
+def template(value: bytes, pii) -> bool:
+    bare = value.strip(b" ")
+    ends = bare[:1] + bare[-1:]
+    joined = all(b in b"&()+,.;" for b in ends)
+    marks = pii.TEMPLATES.encode().split()
+    return joined or FRAMED.search(value) is not None or any(m in value.lower() for m in marks)
+
+
+def drawn(value: bytes, pii, quoted: bool) -> bool:
+    """Whether the kinds of characters of a value change as in one that was drawn."""
+    n = len(value)
+    kinds = re.sub(rb"[A-Z]", b"U", re.sub(rb"[a-z]", b"l", re.sub(rb"[0-9]", b"1", value)))
+    kinds = re.sub(rb"[^Ul1]", b"?", kinds)
+    pairs = [kinds[t : t + 2] for t in range(n - 1)]
+    changes = [b for b in pairs if b"?" not in b and b[0] != b[1]]
+    random = len([b for b in changes if b"1" in b]) >= 3 or 2 * len(changes) >= n
+    if random and not re.search(rb"[ $(),;<>{|}]", value):
+        return True
+    if not quoted or re.search(rb"[a-z]{5}", value) or template(value, pii):
+        return False
+    if 10 * len(re.findall(rb"[ ,;]", value)) > n:
+        return False
+    turns = 2 * sum(b[0] != b[1] for b in pairs) >= n
+    return random or (turns and all(kinds.count(kind) > 1 for kind in (b"U", b"l", b"1", b"?")))
 
 
 def secret(w: bytes, at: int, pii):
     names = "|".join(map(re.escape, pii.NAMES.split()))
     tails = "|".join(map(re.escape, pii.TAILS.split()))
-    head = rb"(?:%s)(?:%s)?[\"'`]?[ \t]{0,32}" % (names.encode(), tails.encode())
-    typed = rb"(?:%s:[ \t]{0,32}[\"'`]?[A-Za-z0-9_.\[\]]{1,24}[\"'`]?[ \t]{0,32})" % head
+    quotes = rb"(?:\\?[\"'`])?"
+    head = rb"(?:%s)(?:%s)?%s[ \t]{0,32}" % (names.encode(), tails.encode(), quotes)
+    typed = rb"(?:%s:[ \t]{0,32}%s[\w.\[\]]{1,24}%s[ \t]{0,32})" % (head, quotes, quotes)
     form = rb"(?:%s|%s)\Z" % (head, typed) if w[at : at + 1] == b"=" else rb"(?:%s)\Z" % head
     if not re.search(form, w[max(0, at - 250) : at], re.IGNORECASE):
         return None
     p = re.compile(rb"[=>]{0,2}[ \t]{0,32}").match(w, at + 1).end()
-    quote = w[p : p + 1] if w[p : p + 1] in (b'"', b"'", b"`") else b""
+    quote = re.compile(rb"\\[\"']|[\"'`]|").match(w, p).group()
     p += len(quote)
     scheme = re.compile(rb"bearer |basic |token ", re.IGNORECASE).match(w, p)
     s = scheme.end() if scheme else p
     chars = VALUE if quote else rb"[A-Za-z0-9+/=_-]"
+    if len(quote) == 1:
+        chars = rb"(?:\\[\\%s]|%s)" % (quote, chars)
+    elif quote:
+        chars = rb"[ !#-&(-\[\]-_a-~]"
     value = re.compile(rb"(?:(?!-----)%s){0,256}" % chars).match(w, s).group()
     end = s + len(value)
     n = len(value)
-    kinds = re.sub(rb"[A-Z]", b"U", re.sub(rb"[a-z]", b"l", re.sub(rb"[0-9]", b"1", value)))
-    pairs = [kinds[t : t + 2] for t in range(n - 1)]
-    changes = [b for b in pairs if re.fullmatch(rb"[Ul1]{2}", b) and b[0] != b[1]]
-    mixed = [b for b in changes if b"1" in b]
     if b"://" in value or not 16 <= n <= 255 or not re.search(rb"\d", value):
         return None
-    if not re.search(rb"[A-Za-z]", value) or (len(mixed) < 3 and 2 * len(changes) < n):
+    if not re.search(rb"[A-Za-z]", value) or not drawn(value, pii, bool(quote)):
         return None
     after = w[end : end + 1]
     if quote:
-        if after != quote:
+        if not w.startswith(quote, end):
             return None
     elif n < 20 or (after and 0x21 <= after[0] < 0x80 and after not in b"\"&'),;<\\]`|}"):
         return None

@@ -30,7 +30,7 @@ from numba import njit
 
 from .._kernels_common import _load8, _ones
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 
 STRETCH = 512  # words
 ROWS = 4096  # row numbers held back until they are added

@@ -32,7 +32,7 @@ from .._kernels_common import (
     _load8,
 )
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 SPREAD = U(0xD6E8FEB86659FD93)
 TOLD = 3  # literals by which a line is known whatever its masked words are
 

@@ -12,7 +12,7 @@ from numba import njit
 
 from .._kernels_common import BASE, LITERAL, MASK, NOTHING, U, _fmix
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 VERBATIM = U(1)  # tells n-grams of words from those of masked items
 LITERALS = 3  # in an n-gram; with 2, phrases of prose are shared by chance
 GAP = 20  # words; a longer run of others in a line of the template is no fill

@@ -10,7 +10,7 @@ from numba import njit
 
 from .._kernels_common import BASE, NOTHING, U, _fmix
 
-COMMON = "e6b79311"  # version of _kernels_common
+COMMON = "60450845"  # version of _kernels_common
 _LOWER = np.arange(256, dtype=np.uint64)
 _LOWER[65:91] += U(32)
 
