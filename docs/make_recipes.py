@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import tokenize
 from inspect import cleandoc
 from pathlib import Path
 
@@ -13,7 +16,11 @@ from gristmill.pipelines.registry import known_converters, known_globals, known_
 HEAD = """# Recipes
 
 A recipe is one YAML file; it states all that bears on the result. Start from
-[pipelines/recipes](../pipelines/recipes). This page is written by `python docs/make_recipes.py`.
+[pipelines/recipes](../pipelines/recipes). This page is written by `python docs/make_recipes.py`; the
+third column of a table of fields is what the source says beside the field.
+
+Files that a stage reads (lists, benchmarks, models) are named relative to the recipe's folder; the
+`paths` of a source start at `root`.
 
 ## Top
 
@@ -145,9 +152,30 @@ The books have a row `turns` for the headings that went, and `unlearnt_tokens` b
 """
 
 
+def remarks(kind: type) -> dict[str, str]:
+    """What the source says of each field of a class, beside it in the same line."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if not dataclasses.is_dataclass(base):
+            continue
+        lines = inspect.getsource(base).splitlines()
+        said = {}
+        for token in tokenize.generate_tokens(iter([f"{line}\n" for line in lines]).__next__):
+            beside = token.type == tokenize.COMMENT and lines[token.start[0] - 1].lstrip()[0] != "#"
+            if beside and not token.string.startswith("# noqa"):
+                said[token.start[0]] = token.string.removeprefix("# ").replace("|", "\\|")
+        for node in ast.parse(cleandoc("\n".join(lines))).body[0].body:  # type: ignore[attr-defined]
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                place = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                for number in place:
+                    found[node.target.id] = said.get(number, found.get(node.target.id, ""))
+    return found
+
+
 def table(kind: type) -> str:
-    """Fields and defaults of a configuration class."""
-    rows = ["| field | default |", "|---|---|"]
+    """Fields and defaults of a configuration class, and what the source says of them."""
+    rows = ["| field | default | |", "|---|---|---|"]
+    beside = remarks(kind)
     for field in dataclasses.fields(kind):
         if not field.init or not field.metadata.get("as", field.name):
             continue
@@ -157,7 +185,7 @@ def table(kind: type) -> str:
         value = value if len(value) <= 60 else value[:57] + "..."
         value = f"`{value}`" if given else field.metadata.get("else", value)
         name = field.metadata.get("as", field.name)
-        rows.append(f"| `{name}` | {value} |")
+        rows.append(f"| `{name}` | {value} | {beside.get(field.name, '')} |")
     return "\n".join(rows) if len(rows) > 2 else "No fields."
 
 

@@ -91,8 +91,8 @@ class C4:
     """
 
     max_word_chars: int = 1000  # code points without a space
-    terminal_punctuation: bool = False
-    min_line_words: int = 3
+    terminal_punctuation: bool = False  # cut lines that do not end as a sentence does
+    min_line_words: int = 3  # a shorter line goes
     as_datatrove: bool = False  # words are between spaces, sentences those of tokens
     citations: bool = True  # cut `[1]`, `[edit]`, `[citation needed]`
     javascript: tuple[str, ...] = ("javascript",)  # ASCII, any case; a line with one goes
@@ -104,7 +104,7 @@ class C4:
         "use of cookies",
         "use cookies",
     )
-    min_sentences: int = 5
+    min_sentences: int = 5  # of what is left; a text with fewer goes
     lorem_ipsum: bool = True  # drop texts with it
     curly_brackets: bool = True  # drop texts with one
 

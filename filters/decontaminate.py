@@ -74,7 +74,7 @@ class Decontaminate:
     min_words: int = 8  # shorter items are not looked for
     full_to: int = 12  # words: up to here all of an item must be there
     long_from: int = 25  # words: from here on `share` of it
-    share: float = 0.4
+    share: float = 0.4  # of the weight of its grams
     near: str = "spelling"  # what may differ in a shorter item; or "any": numbers and content too
 
     name: ClassVar[str] = "decontaminate"

@@ -61,7 +61,7 @@ class GopherRepetition:
     duplicate_lines: float = 0.30  # of lines
     duplicate_paragraphs: float = 0.30  # of paragraphs
     duplicate_line_chars: float = 0.20  # of the text's code points, as all below
-    duplicate_paragraph_chars: float = 0.20
+    duplicate_paragraph_chars: float = 0.20  # and in paragraphs
     top_n_grams: tuple[float, ...] = (0.20, 0.18, 0.16)  # n = 2, 3, 4
     duplicate_n_grams: tuple[float, ...] = (0.15, 0.14, 0.13, 0.12, 0.11, 0.10)  # n = 5 to 10
 

@@ -63,14 +63,14 @@ class Language:
     language, int32, -1 for `und`; by a model `score` (probability) and `margin`, float32.
     """
 
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # names such as eng_Latn; empty: all
     model: Path | None = field(default=None, metadata={FILES: True})  # fastText; None: the detector
     max_rank: int = 1200  # out of place; beyond it a language that is kept is doubted and dropped
     min_score: float = 0.65  # of a model: likewise; FineWeb's, for lid.176
     min_margin: float = 0  # ranks by the detector, probability by a model
-    min_letters: int = 20
-    samples: int = 3
-    sample_bytes: int = 1024
+    min_letters: int = 20  # of a text with fewer the language is `und`
+    samples: int = 3  # of a longer text the detector reads so many pieces
+    sample_bytes: int = 1024  # of so many bytes
 
     name: ClassVar[str] = "language"
     revision: ClassVar[int] = 2

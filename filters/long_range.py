@@ -58,7 +58,7 @@ class LongRange:
     given. AUC and speed: benchmarks/long_range.py.
     """
 
-    min_score: int = 0
+    min_score: int = 0  # a text with less goes; 0: none
     segment: int = 64  # words
     min_letters: int = 6  # of a term
     distance: int = 32  # segments: 2,048 words, about what a sequence of 4,096 tokens holds

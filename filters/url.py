@@ -41,9 +41,9 @@ class Url:
     domains: tuple[Path, ...] = files_field()  # hosts files, or folders of `domains` and `urls`
     urls: tuple[Path, ...] = files_field()  # `host/path` a line; what is below it counts too
     hashes: tuple[Path, ...] = files_field()  # BLAKE2b-64 of a host in hex, one a line
-    words: tuple[Path, ...] = files_field()
-    soft_words: tuple[Path, ...] = files_field()
-    subwords: tuple[Path, ...] = files_field()
+    words: tuple[Path, ...] = files_field()  # a URL with one of these words goes
+    soft_words: tuple[Path, ...] = files_field()  # with `soft_limit` of these
+    subwords: tuple[Path, ...] = files_field()  # with one of these anywhere, inside words too
     soft_limit: int = 2  # different soft words that drop a URL
     need_url: bool = False  # drop documents without a URL
 

@@ -84,7 +84,7 @@ class StageSpec:
     # What a list or a mapping in `sequence_length` says; see `lengths`.
     lengths: Mapping[str, int] = field(default_factory=dict, metadata={"as": ""})  # of each slice
     by_length: tuple[int, ...] = field(default=(), metadata={"as": ""})  # ascending
-    packing: str = "best_fit"
+    packing: str = "best_fit"  # or concat
     weights: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)  # start, end
     at_least: Mapping[str, Fraction] = field(default_factory=dict)  # slice -> share of the stage
     # slice -> times that one token may be read by this stage's end
@@ -122,7 +122,7 @@ class MixSpec:
     Beside the fields it may state a `global_batch` for the stages that name none.
     """
 
-    seed: int = 0
+    seed: int = 0  # of the order
     block: int = 4096  # windows per ledger block: quotas are exact at block edges
     pad_id: int = 0  # token id of padding; masked out of loss and attention
     slices: Mapping[str, SliceSpec] = field(default_factory=dict)

@@ -51,12 +51,12 @@ class Issue:
 
     issue_fields: tuple[str, ...] = ("title", "problem_statement", "body")
     patch_fields: tuple[str, ...] = ("patch", "gold_patch", "diff")
-    contents_field: str = "files"
-    license_field: str = "license"
+    contents_field: str = "files"  # of a row: path -> text of the files touched
+    license_field: str = "license"  # of a row: its licence
     repo_fields: tuple[str, ...] = ("repo", "instance_id")
     max_bytes: int = 1 << 20  # UTF-8 bytes of a document
-    benchmarks: tuple[str, ...] = ("swe_bench",)
-    held_out: tuple[Path, ...] = files_field()
+    benchmarks: tuple[str, ...] = ("swe_bench",)  # repositories of these are held out
+    held_out: tuple[Path, ...] = files_field()  # and those named here, one a line
 
     def __post_init__(self) -> None:
         HeldOut.check(self.benchmarks)

@@ -60,13 +60,13 @@ class Repository:
     name: ClassVar[str] = "repository"
     revision: ClassVar[int] = 4
 
-    repo_field: str = "repo"
-    path_field: str = "path"
-    license_field: str = "license"
+    repo_field: str = "repo"  # of a row: the repository
+    path_field: str = "path"  # of a row: the file in it
+    license_field: str = "license"  # of a row: its licence
     max_bytes: int = 1 << 20  # UTF-8 bytes of one document; a larger file is a part of its own
-    order: str = "path"
-    benchmarks: tuple[str, ...] = ("swe_bench",)
-    held_out: tuple[Path, ...] = files_field()
+    order: str = "path"  # or "imports": a file behind what it imports
+    benchmarks: tuple[str, ...] = ("swe_bench",)  # repositories of these are held out
+    held_out: tuple[Path, ...] = files_field()  # and those named here, one a line
 
     def __post_init__(self) -> None:
         if self.order not in _ORDERS:

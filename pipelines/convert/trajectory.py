@@ -80,12 +80,12 @@ class Trajectory:
         "trajectory",
         "traj.trajectory",
     )
-    text_field: str = "text"
-    role_field: str = "role"
-    content_field: str = "content"
-    calls_field: str = "tool_calls"
-    weight_field: str = "weight"
-    reasoning: str = "keep"
+    text_field: str = "text"  # of a row without messages: a run as text
+    role_field: str = "role"  # of a message: who speaks
+    content_field: str = "content"  # of a message: what is said
+    calls_field: str = "tool_calls"  # of a message: its calls
+    weight_field: str = "weight"  # of a message: 0 is no target
+    reasoning: str = "keep"  # or "drop": what a model thought
     outcome_fields: tuple[str, ...] = (
         "outcome",
         "resolved",
@@ -95,12 +95,12 @@ class Trajectory:
         "info.exit_status",
         "traj.info.exit_status",
     )
-    outcome: str = "any"
-    tools_field: str = "tools"
-    bad_calls: str = "keep"
+    outcome: str = "any"  # or "not_failed", or "verified": which runs stay
+    tools_field: str = "tools"  # of a row: schemas that calls are held against
+    bad_calls: str = "keep"  # or "untrained": no targets; or "drop": the run
     repo_fields: tuple[str, ...] = ("repo", "instance_id", "meta.instance_id")
-    benchmarks: tuple[str, ...] = ("swe_bench",)
-    held_out: tuple[Path, ...] = files_field()
+    benchmarks: tuple[str, ...] = ("swe_bench",)  # runs on repositories of these are held out
+    held_out: tuple[Path, ...] = files_field()  # and on those named here, one a line
 
     def __post_init__(self) -> None:
         for name, value, known in (

@@ -23,14 +23,14 @@ class ReadOptions:
 
     format: str | None = None  # None: by its bytes; `text`, `html`: each file is one document
     text_field: str | None = "text"  # None: the raw row is the text, all its values are fields
-    id_field: str = "id"
-    url_field: str = "url"
+    id_field: str = "id"  # of a row: the source's own id
+    url_field: str = "url"  # of a row: its address
     date_fields: tuple[str, ...] = ("date", "created")  # the first one present
     max_record_bytes: int = 64 << 20  # decoded; a larger record is a `too_large` loss
     max_faults: int = 1_000  # damaged records in a row after which a file is given up
     # Of one compressed member above 256 KiB whose checksum fails: keep the records that lie more
     # than 4 MiB before the first visible fault (they may hold wrong letters), or none.
-    salvage: bool = True
+    salvage: bool = True  # keep records before a fault in one large member
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
