@@ -16,7 +16,8 @@ from gristmill.pipelines.registry import known_converters, known_globals, known_
 HEAD = """# Recipes
 
 A recipe is one YAML file; it states all that bears on the result. Start from
-[pipelines/recipes](../pipelines/recipes). This page is written by `python docs/make_recipes.py`; the
+[pipelines/recipes](../pipelines/recipes). This page is written by
+`python docs/make_recipes.py`; the
 third column of a table of fields is what the source says beside the field.
 
 Files that a stage reads (lists, benchmarks, models) are named relative to the recipe's folder; the

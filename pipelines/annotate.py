@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-def prototypes(stages: tuple[Stage, ...]) -> list[Measured]:
+def prototypes(stages: Sequence[Stage]) -> list[Measured]:
     """Each stage's scores for no rows: their names, types and shapes, whatever the shard holds."""
     empty = pa.RecordBatch.from_pylist([], schema=DOCUMENTS)
     return [checked_measure(stage, empty) for stage in stages]

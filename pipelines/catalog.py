@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ..documents.errors import UsageError, did_you_mean
 from ..mixing.spec import NAMES, OWN, MixSpec
+from .annotate import prototypes
 from .passes import attributes
 
 if TYPE_CHECKING:
@@ -34,8 +35,12 @@ def wanted(run: Run, spec: MixSpec) -> list[str]:
 
 
 def check_attributes(recipe: Recipe, spec: MixSpec) -> None:
-    """UsageError for an attribute of which no source of the recipe meets the stage."""
-    met = {stage.name for source in recipe.sources for stage in source.stages}
+    """UsageError for an attribute that no stage which a source meets writes.
+
+    Of global stages the name alone is looked at: what they write is known when they have run.
+    """
+    own = [stage for source in recipe.sources for stage in source.stages]
+    met = {stage.name for stage in own}
     for entry in recipe.shared:
         stage = getattr(entry, "stage", entry)
         met |= {stage.name} | ({stage.survey.name} if hasattr(stage, "survey") else set())
@@ -47,6 +52,11 @@ def check_attributes(recipe: Recipe, spec: MixSpec) -> None:
                     f"mixture.slices.{name}.{attribute}: no source meets a stage {stage_name!r}"
                     f"{did_you_mean(stage_name, met)}"
                 )
+            mine = [stage for stage in own if stage.name == stage_name]
+            written = {f"{stage_name}.{n}" for p in prototypes(mine) for n in ("code", *p.scores)}
+            if mine and attribute not in (*OWN, *QUALITY, *written):
+                hint = did_you_mean(attribute, written) or f"; there are {sorted(written)}"
+                raise UsageError(f"mixture.slices.{name}: no attribute {attribute!r}{hint}")
 
 
 def _stages(run: Run, shard: str) -> Mapping[str, str]:

@@ -73,16 +73,17 @@ def collect_seldom() -> None:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """Turn an exception into plain text: `error` is the traceback's last line."""
+    """Turn an exception into plain text: `error` is what ours say, or the traceback's last line."""
     text = "".join(traceback.format_exception(error))
+    ours = isinstance(error, GristmillError)
     last = traceback.format_exception_only(error)[-1].strip()
     return {
         "ok": False,
-        "error": last,
+        "error": str(error) if ours else last,
         "kind": type(error).__name__,
         "exit_code": getattr(error, "exit_code", None),
         # our own errors say that a person must act: a second attempt would say the same
-        "retry": not isinstance(error, GristmillError),
+        "retry": not ours,
         "traceback": text,
     }
 

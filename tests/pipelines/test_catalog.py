@@ -156,3 +156,9 @@ def test_buckets_of_another_head_write_no_token(tiny, rows):
 def test_attribute_that_nothing_wrote_is_named(tiny, rows, change, words):
     with pytest.raises(UsageError, match=words):
         tiny(RECIPE.replace(*change).replace("RANGE", "{min: 1}"), **rows)
+
+
+def test_attribute_that_a_stage_does_not_write_stops_before_any_work(tiny, rows, tmp_path):
+    with pytest.raises(UsageError, match=r"no attribute 'quality\.buckets'; did you mean"):
+        tiny(recipe().replace("quality.bucket:", "quality.buckets:"), **rows)
+    assert not (tmp_path / "run").exists()
