@@ -3,6 +3,7 @@
     python benchmarks/guards.py            MB/s of each stage; datatrove's masking (e-mail and IP
                                            addresses alone) where it and `regex` are installed
     python benchmarks/guards.py recall     evaluation items planted in real texts, by length
+    python benchmarks/guards.py layouts    items of multiple choice as pages lay them out
     python benchmarks/guards.py flags      texts flagged where nothing was planted, for reading
     python benchmarks/guards.py masks      what is masked in real texts, a sample for reading
 
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +162,59 @@ def recall() -> None:
         print(f"{low:>4}-{high:<4} {len(which):6}", *(f"{share:10.1%}" for share in shares))
 
 
+# Before the choices; each choice, with its label; between two; behind them; the order.
+LAYOUTS = (
+    ("\n", "{x}", "\n", "", 1),
+    ("\n", "{A}. {x}", "\n", "", 1),
+    (" ", "{A}. {x}", " ", "", 1),
+    (" ", "({A}) {x}", " ", "", 1),
+    ("\n", "{a}) {x}", "\n", "", 1),
+    ("\n", "{n}. {x}", "\n", "", 1),
+    ("\n", "- {x}", "\n", "", 1),
+    (" [", '"{x}"', ", ", "]", 1),
+    ("\nChoices:\n", "{A}: {x}", "\n", "\nAnswer: B", 1),
+    ("\nAnswer: B\nOptions:\n", "{A}) {x}", "\n", "", 1),
+    ("\n| ", "{A} | {x}", " |\n| ", " |", 1),
+    ("\n", "{A}. {x}", "\n", "", -1),
+)
+ASKED = (("mmlu", 1, 4), ("mmlu", 5, 7), ("mmlu", 8, 9999), ("arc", 1, 9999))  # words
+PLANTED = 300
+
+
+def layouts() -> None:
+    """Items of multiple choice in real pages, by words of the question; last, choices reversed."""
+    stage = Decontaminate(files=DATA / "g-benchmarks")
+    index = load_index(stage.files, (), (5, 8, 12, 25), f"{stage.name}.files")
+    pages = [t for t in texts(DATA / SETS["web pages"]) if 3_000 < len(t) < 30_000]
+    draw = random.Random(2)
+    for file, low, high in ASKED:
+        every = [
+            (question, rest or item.more)
+            for item in index.items
+            if item.file.startswith(file)
+            for question, *rest in [item.parts]
+            if low <= len(re.findall(r"\w+", question)) <= high
+        ]
+        which = draw.sample(every, min(PLANTED, len(every)))
+        print(f"{file}, questions of {low} to {high} words: {len(which)} of {len(every)}")
+        for layout in LAYOUTS:
+            planted = []
+            for question, choices in which:
+                page = draw.choice(pages)
+                cut = page.find(" ", len(page) // 3)
+                planted.append(f"{page[:cut]}\n{question}{laid(choices, layout)}\n{page[cut:]}")
+            found = np.count_nonzero(stage.measure(batch_of(planted)).scores["items"])
+            print(f"    {laid(('x', 'y'), layout)!r:<50} {found / len(which):.1%}")
+
+
+def laid(choices: Sequence[str], layout: tuple[str, str, str, str, int]) -> str:
+    """Choices as a layout has them."""
+    before, one, between, behind, step = layout
+    labels = zip("ABCDEFGHIJ", "abcdefghij", range(1, 11), choices[::step], strict=False)
+    lines = [one.format(A=A, a=a, n=n, x=x) for A, a, n, x in labels]
+    return f"{before}{between.join(lines)}{behind}"
+
+
 def whole(text: str) -> str:
     """As it is."""
     return text
@@ -265,6 +320,6 @@ def masks() -> None:
 
 
 if __name__ == "__main__":
-    {"speed": speed, "recall": recall, "flags": flags, "masks": masks}[
+    {"speed": speed, "recall": recall, "layouts": layouts, "flags": flags, "masks": masks}[
         sys.argv[1] if len(sys.argv) > 1 else "speed"
     ]()

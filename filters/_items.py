@@ -2,9 +2,9 @@
 
 A file is JSON objects, a line each, plain or `.gz` or `.zst`. What is looked for is the question:
 the first of `QUESTION` that an object has, unless the recipe names fields. Where that is shorter
-than `min_words`, the choices are added to it, or the answer where there are none. An item that is
-still too short, or that consists of what many others hold, cannot be told from ordinary text: how
-many is said.
+than `min_words`, the choices are added to it, or the answer where there are none. Such an item has
+parts, which a text may number, mark or mix. An item that is still too short, or that consists of
+what many others hold, cannot be told from ordinary text: how many is said.
 
 Texts that three items or more share in 20 tokens or longer (an instruction, a passage) are left
 out of an item when enough is left: the question alone is then looked for.
@@ -36,15 +36,21 @@ _NAMES = ("id", "task_id", "question_id", "item_id", "qid", "uid", "_id", "name"
 COMMON = 10  # a gram of more items than this says nothing
 SHARED = 3  # items that share a passage
 PASSAGE = 20  # tokens of one
+LABELS = ("ABCDEFGHIJ", "123456789")  # of choices
 
 
 class Item(NamedTuple):
-    """One item: the file's name, its id (or line), its text, and what may be added to it."""
+    """One item: the file's name, its id (or line), its parts, and what may be added to these."""
 
     file: str
     name: str
-    text: str
-    more: str
+    parts: tuple[str, ...]
+    more: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All parts, a line each at least."""
+        return "\n".join(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,8 @@ class Index:
     of: np.ndarray  # int32: items with the gram
     local: np.ndarray  # int32: its number in the item
     spelled: list[np.ndarray | None]  # hashes of its tokens, where it must be there word for word
-    short: tuple[np.ndarray, ...]  # of `_kernels_items.near`; no tokens for items that are long
+    short: tuple[np.ndarray, ...]  # of `_kernels_copies.near`; no tokens for items that are long
+    parts: tuple[np.ndarray, ...]  # of `_kernels_copies.laid_out`; none for items of one part
     said: list[list[str]]  # its words, where `short` has it or it has numbers; else none
     form: Words  # of items that `short` has, as `_near` counts them
     judged: tuple[np.ndarray, ...]  # bases, weights, own, total_weight, total_own
@@ -81,11 +88,11 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _field(item: dict[str, Any], path: str) -> str:
+def _field(item: dict[str, Any], path: str) -> tuple[str, ...]:
     value: Any = item
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return "\n".join(_texts(value))
+    return tuple(filter(None, _texts(value)))
 
 
 def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item]:
@@ -99,8 +106,11 @@ def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item
         if not isinstance(item, dict):
             raise UsageError(f"{place}: expected an object, found {type(item).__name__}")
         found = [_field(item, name) for name in fields or QUESTION]
-        text = "\n".join(filter(None, found)) if fields else next(filter(None, found), "")
-        if not text.strip():
+        if fields:
+            parts = tuple(part for field in found for part in field)
+        else:
+            parts = ("\n".join(next(filter(None, found), ())),)
+        if not any(map(str.strip, parts)):
             asked = "fields" if fields else "known fields"
             has = ", ".join(sorted(item)[:12])
             msg = (
@@ -109,8 +119,8 @@ def read_items(path: Path, fields: tuple[str, ...], where: str) -> Iterator[Item
             raise UsageError(f"{msg}{has or 'none'}; name them with `fields`")
         name = next((str(item[key]) for key in _NAMES if item.get(key) not in (None, "")), "")
         # The key is not behind the choices wherever a page has them.
-        more = "" if fields else next(filter(None, (_field(item, key) for key in MORE)), "")
-        yield Item(path.name, name or f"line {number}", text, more)
+        more = () if fields else next(filter(None, (_field(item, key) for key in MORE)), ())
+        yield Item(path.name, name or f"line {number}", parts, more)
 
 
 def load_index(
@@ -152,7 +162,7 @@ def _load(
     items = [item for path in files for item in read_items(path, fields, where)]
     words = _words(_tokens([item.text for item in items]))
     for at in np.flatnonzero(words < min_words).tolist():
-        items[at] = items[at]._replace(text=f"{items[at].text}\n{items[at].more}")
+        items[at] = items[at]._replace(parts=items[at].parts + items[at].more)
     tokens = _tokens([item.text for item in items])
     words = _words(tokens)
     seen: set[bytes] = set()
@@ -176,6 +186,7 @@ class _Tokens(NamedTuple):
     free: np.ndarray  # bool: of a script without spaces
     places: np.ndarray  # int64[tokens, 2]: first and last byte of each
     ends: np.ndarray  # int64[items + 1]
+    begins: np.ndarray  # int64[items]: first byte of each item
 
     def of(self, item: int) -> slice:
         return slice(int(self.ends[item]), int(self.ends[item + 1]))
@@ -187,7 +198,37 @@ def _tokens(texts: list[str]) -> _Tokens:
     hashes, free = np.empty(room, np.uint64), np.empty(room, np.bool_)
     places, ends = np.empty((room, 2), np.int64), np.zeros(len(texts) + 1, np.int64)
     size = kernels.tokens(view.data, view.offsets, table(), hashes, free, ends, places)
-    return _Tokens(view.data.tobytes(), hashes[:size], free[:size], places[:size], ends)
+    raw, begins = view.data.tobytes(), view.offsets[:-1].astype(np.int64)
+    return _Tokens(raw, hashes[:size], free[:size], places[:size], ends, begins)
+
+
+def _part_bounds(item: Item, tokens: _Tokens, at: int) -> np.ndarray:
+    """Bounds of an item's parts that have tokens, among its tokens."""
+    begins = np.cumsum([0, *(len(part.encode()) + 1 for part in item.parts[:-1])])
+    mine = tokens.places[tokens.of(at), 0]
+    return np.unique(np.append(np.searchsorted(mine, tokens.begins[at] + begins), len(mine)))
+
+
+def _labelled(items: list[Item], keep: list[int], n: int) -> dict[int, np.ndarray]:
+    """Grams of items of parts as they are where these are numbered, uint64 by item."""
+    rows = [at for at in keep if len(items[at].parts) > 1]
+    lines = [
+        "\n".join(
+            [items[at].parts[0], *map(" ".join, zip(labels, items[at].parts[1:], strict=False))]
+        )
+        for at in rows
+        for labels in LABELS
+    ]
+    tokens = _tokens(lines)
+    listed = np.empty(len(tokens.hashes), np.uint64)
+    kernels.grams(tokens.hashes, tokens.ends, n, listed)
+    each = len(LABELS)
+    return {
+        at: np.setdiff1d(
+            listed[tokens.ends[k * each] : tokens.ends[(k + 1) * each]], np.zeros(1, np.uint64)
+        )
+        for k, at in enumerate(rows)
+    }
 
 
 def _words(tokens: _Tokens) -> np.ndarray:
@@ -240,20 +281,28 @@ def _build(
     kernels.grams(tokens.hashes, tokens.ends, n, all_grams)
     lists = [all_grams[tokens.of(at)] for at in keep.tolist()]
     distinct = [np.unique(g[: len(g) - n + 1]) for g in lists]
-    known, df = np.unique(np.concatenate([np.zeros(0, np.uint64), *distinct]), return_counts=True)
+    labelled = _labelled(items, keep.tolist(), n)
+    own_known, own_df = _counted(distinct)
+    more_known, more_df = _counted(list(labelled.values()))
+    known = np.union1d(own_known, more_known)
+    df, with_labels = np.zeros((2, len(known)), np.int64)
+    df[np.searchsorted(known, own_known)] = own_df
+    with_labels[np.searchsorted(known, more_known)] = more_df
     weight_of = [0] + [
         (((len(keep) + 1) ** 64) // d**64).bit_length() - 1 if d <= COMMON else 0
         for d in range(1, int(df.max(initial=0)) + 1)
     ]
+    none = np.zeros(0, np.int64)
     weights = np.array(weight_of, np.int64)  # 64 log2((items + 1) / df), in whole numbers
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     spelled: list[np.ndarray | None] = []
     near: list[np.ndarray] = []
+    parts: list[np.ndarray] = []  # bounds, where there are several
     said: list[list[str]] = []
     chosen, lengths, sizes = [], [], []
     common = 0
     for at, listed in zip(keep.tolist(), lists, strict=True):
-        number = np.searchsorted(known, listed[: len(listed) - n + 1])
+        number = every = np.searchsorted(known, listed[: len(listed) - n + 1])
         alone = tokens.free[tokens.of(at)]
         asked = _without_passages(df[number], alone, len(listed), n, min_words)
         inside = _covered(asked, len(listed), n)
@@ -264,7 +313,12 @@ def _build(
             common += 1
             continue
         own = df[number] == df[number].min()
-        found.append((number, weights[df[number]], own))
+        # Grams with labels lead to an item; they say nothing of how much of it is there.
+        more = np.setdiff1d(np.searchsorted(known, labelled.get(at, none)), every)
+        more = more[df[more] + with_labels[more] <= COMMON]
+        pointing = np.zeros(len(more), np.int64)
+        heavy = np.append(weights[df[number]], pointing)
+        found.append((np.append(number, more), heavy, np.append(own, pointing > 0)))
         chosen.append(at)
         sizes.append(int(inside.sum()))
         lengths.append(_length(alone[inside]))
@@ -275,12 +329,14 @@ def _build(
         spelled.append(mine if whole and joined else None)
         loose = joined and lengths[-1] < long_from and not common_form
         near.append(mine if loose else mine[:0])
+        bounds = _part_bounds(items[at], tokens, at)
+        apart = len(bounds) > 2 and bool(inside.all()) and sizes[-1] <= WIDEST
+        parts.append(bounds if apart else bounds[:1])
         where = tokens.places[tokens.of(at)][inside]
         read = words_at(tokens.raw, where) if loose or sizes[-1] <= WIDEST else []
         said.append(read if loose or any(map(str.isdigit, read)) else [])
     bases = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(number) for number, _, _ in found], out=bases[1:])
-    none = np.zeros(0, np.int64)
     flat = np.concatenate([none, *(number for number, _, _ in found)])
     heavy = np.concatenate([none, *(weight for _, weight, _ in found)])
     owned = np.concatenate([none, *(own for _, _, own in found)]).astype(np.int64)
@@ -306,11 +362,29 @@ def _build(
         local=(order - bases[of[order]]).astype(np.int32),
         spelled=spelled,
         short=_frames(near),
+        parts=_flat_parts([tokens.hashes[tokens.of(at)] for at in chosen], parts),
         said=said,
         form=form_words(read for read, mine in zip(said, near, strict=True) if len(mine)),
         judged=(bases, heavy, owned, *totals),
         notes=("; ".join(notes),),
     )
+
+
+def _counted(lists: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The grams of all lists, ascending, and in how many each is."""
+    none = np.zeros(0, np.uint64)
+    return np.unique(np.concatenate([none, *lists]), return_counts=True)
+
+
+def _flat_parts(mine: list[np.ndarray], bounds: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Tokens of all parts, their bounds, and the bounds of each item's parts among these."""
+    ends = np.zeros(len(bounds) + 1, np.int64)
+    np.cumsum([len(b) - 1 for b in bounds], out=ends[1:])
+    flat = np.concatenate(
+        [np.zeros(0, np.uint64), *(m[: b[-1]] for m, b in zip(mine, bounds, strict=True))]
+    )
+    sizes = np.concatenate([np.zeros(0, np.int64), *map(np.diff, bounds)])
+    return flat, np.append(0, np.cumsum(sizes)).astype(np.int64), ends
 
 
 def _frames(short: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -22,18 +22,23 @@ items share flags none of them. IDF-weighted scores with a threshold by length a
 and marks do not count, nor do soft hyphens, apostrophes inside words, hyphens that break a word at
 a line's end, the width of letters, and whether they are character references (`&eacute;`).
 
+An item of parts (a question too short to be looked for alone, and its choices) is also found where
+the question is whole and behind it all choices are, in any order, with up to five tokens before
+each: numbers, bullets, `Answer: B`. A gram must lead there: of the parts, or of them numbered.
+
 Every occurrence is cut, and then what the cuts join, until nothing is found.
 
 What it cannot see: paraphrase, translation, items shorter than `min_words`, two changes in an item
 of up to about 20 words, in one of eight or nine a change in the middle, where no gram is left; a
-compound broken at its own hyphen at a line's end; of another question like an item and a changed
+short question with fewer choices, or with a change in it and numbers before these; a compound
+broken at its own hyphen at a line's end; of another question like an item and a changed
 copy of it in one text the copy, if it comes second.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -47,6 +52,7 @@ from ..documents.errors import UsageError
 from ..documents.files import as_paths, files_field
 from ..documents.stage import Evidence, Measured
 from ..documents.text import TextView, from_buffers, text_view
+from . import _kernels_copies as copies
 from . import _kernels_items as kernels
 from ._characters import table
 from ._exact import check_counts, check_fractions, check_names, rational
@@ -57,6 +63,7 @@ MOST_TOKENS = 100  # of a gram: an item with one changed word must keep some
 PASSES = 16  # over a text that is cut, at least; copies side by side take two
 REREAD = 256 << 20  # bytes that may be read again for one text; what is longer has PASSES
 SHOWN = 5  # items that evidence names
+LAID_OUT = -1  # in place of the own grams of an item whose parts stand apart
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +85,7 @@ class Decontaminate:
     near: str = "spelling"  # what may differ in a shorter item; or "any": numbers and content too
 
     name: ClassVar[str] = "decontaminate"
-    revision: ClassVar[int] = 7
+    revision: ClassVar[int] = 8
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -155,10 +162,13 @@ class Decontaminate:
         whole = _spelled_out(view, index, rows, items, best)
         if self.near == "spelling":
             _other_questions(view, index, rows, items, best, np.flatnonzero(best[:, 0] > 0))
-        almost = _but_one(view, index, self.ngram, (rows, items, places, groups), best)
+        hits = np.repeat(items, np.diff(groups)).astype(np.int32), places
+        apart = _laid_out(view, index, (rows, items, groups), hits, best)
+        almost = _but_one(view, index, self.ngram, (rows, items, groups), hits, best)
         if self.near == "spelling":
             _other_questions(view, index, rows, items, best, almost[:, 0])
             almost = almost[best[almost[:, 0], 0] > 0]
+        almost = np.concatenate([almost, apart])
         almost[:, 0] = rows[almost[:, 0]]
         if self.policy != "cut":
             every = np.zeros((0, 3), np.int64)
@@ -277,31 +287,72 @@ def _spelled_out(
     return all_of_them
 
 
+def _laid_out(
+    view: TextView,
+    index: Index,
+    found: tuple[np.ndarray, ...],
+    hits: tuple[np.ndarray, ...],
+    best: np.ndarray,
+) -> np.ndarray:
+    """Look for items of parts that nothing was found of; as `_but_one`."""
+    _, items, _ = found
+    asked = np.flatnonzero((best[:, 0] == 0) & (np.diff(index.parts[2])[items] > 0))
+
+    def look(hashes: np.ndarray, bounds: np.ndarray, out: np.ndarray) -> None:
+        copies.laid_out(hashes, bounds, hits, index.parts, out)
+
+    spans = _token_by_token(view, found, asked, look)
+    best[spans[:, 0], 0], best[spans[:, 0], 1] = 1000, LAID_OUT
+    best[spans[:, 0], 2:4] = spans[:, 1:]
+    return spans
+
+
 def _but_one(
-    view: TextView, index: Index, n: int, found: tuple[np.ndarray, ...], best: np.ndarray
+    view: TextView,
+    index: Index,
+    n: int,
+    found: tuple[np.ndarray, ...],
+    hits: tuple[np.ndarray, ...],
+    best: np.ndarray,
 ) -> np.ndarray:
     """Look for short items that nothing was found of, but for one word; int64[m, 3].
 
-    Of each which of the `rows`, first and last byte; `best` gets these and its share. A text is
-    read again only for these.
+    Of each which of the `found`, first and last byte; `best` gets these and its share.
     """
-    rows, items, places, groups = found
+    _, items, _ = found
     sizes = np.diff(index.short[1])[items]
     asked = np.flatnonzero((best[:, 0] == 0) & (sizes > 0))
-    which = np.repeat(items, np.diff(groups))
+
+    def look(hashes: np.ndarray, bounds: np.ndarray, out: np.ndarray) -> None:
+        copies.near(hashes, bounds, hits, index.short, n, out)
+
+    spans = _token_by_token(view, found, asked, look)
+    held = spans[:, 0]
+    best[held, 0], best[held, 1] = (sizes[held] - 1) * 1000 // sizes[held], 0
+    best[held, 2:4] = spans[:, 1:]
+    return spans
+
+
+def _token_by_token(
+    view: TextView,
+    found: tuple[np.ndarray, ...],
+    asked: np.ndarray,
+    look: Callable[[np.ndarray, np.ndarray, np.ndarray], None],
+) -> np.ndarray:
+    """Which of the groups `asked` the kernel `look` finds, int64[m, 3]; first and last byte.
+
+    A text is read again only for these.
+    """
+    rows, _, groups = found
     spans = [np.zeros((0, 3), np.int64)]
     edges = np.flatnonzero(np.diff(rows[asked], prepend=-1))
     for mine in np.split(asked, edges[1:]) if len(asked) else ():
-        row = int(rows[mine[0]])
-        hashes, where = _tokens_of(view, row)
+        hashes, where = _tokens_of(view, int(rows[mine[0]]))
         out = np.empty((len(mine), 2), np.int64)
-        bounds = np.column_stack([groups[mine], groups[mine + 1]])
-        kernels.near(hashes, bounds, (which, places), index.short, n, out)
+        look(hashes, np.column_stack([groups[mine], groups[mine + 1]]), out)
         there = out[:, 0] >= 0
-        held, (first, last) = mine[there], out[there].T
-        best[held, 0] = (sizes[held] - 1) * 1000 // sizes[held]
-        best[held, 2], best[held, 3] = where[first, 0], where[last - 1, 1]
-        spans.append(np.column_stack([held, best[held, 2:4]]))
+        first, last = out[there].T
+        spans.append(np.column_stack([mine[there], where[first, 0], where[last - 1, 1]]))
     return np.concatenate(spans)
 
 
@@ -327,7 +378,7 @@ def _other_questions(
             raw = view.data[view.offsets[row] : view.offsets[row + 1]].tobytes()
         first = int(np.searchsorted(places[:, 1], best[k, 2], side="right"))
         last = int(np.searchsorted(places[:, 0], best[k, 3]))
-        if best[k, 1]:  # found by its grams: words at its ends may be other ones
+        if best[k, 1] > 0:  # found by its grams: words at its ends may be other ones
             first, last = max(0, first - size), last + size
         said = words_at(raw, places[first:last])
         same = same_question(read, said, index.form) if loose[k] else same_numbers(read, said)
@@ -346,7 +397,9 @@ def _tokens_of(view: TextView, row: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _by(own: int, of: int) -> dict[str, str]:
-    """How an item was found: by grams that it alone has, or word by word with one that differs."""
+    """How an item was found: by its own grams, or word by word with one other, or in parts."""
+    if own == LAID_OUT:
+        return {"differs": "layout"}
     return {"own_grams": f"{own} of {of}"} if own else {"differs": "one word"}
 
 

@@ -20,6 +20,8 @@ from gristmill.filters._near import (
 CLASSES_ABOVE = 5  # mark, number, letter, latin, unspaced
 UNSPACED, MARK = 9, 5
 AGAIN, COMMON, SHARED, PASSAGE = 64, 10, 3, 20
+LABELS = ("ABCDEFGHIJ", "123456789")
+BETWEEN = 5
 
 
 REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z0-9]{0,8}));")
@@ -103,14 +105,16 @@ def idf(items: int, df: int) -> int:
     return math.floor(64 * math.log2((items + 1) / df) + 1e-9)
 
 
-def index(texts: list[str], n: int, min_words: int, full_to: int, long_from: int, table):
+def index(items: list[list[str]], n: int, min_words: int, full_to: int, long_from: int, table):
     """Items that are looked for: (place, words, tokens, those that must follow each other, those of
-    which one may be another, grams).
+    which one may be another, words as they compare, tokens by part, grams).
 
     Grams with their weight and whether they are the item's own; tokens that may be another with
-    whether they may.
+    whether they may. An item is its question and what is added to that where it is short.
     """
     listed, seen = [], set()
+    items = [i if words_of(tokens(i[0], table)) < min_words else i[:1] for i in items]
+    texts = ["\n".join(parts) for parts in items]
     for place, text in enumerate(texts):
         toks = tokens(text, table)
         key = tuple(t[0] for t in toks)
@@ -120,6 +124,8 @@ def index(texts: list[str], n: int, min_words: int, full_to: int, long_from: int
     df: Counter[tuple[str, ...]] = Counter()
     for _, toks in listed:
         df.update({g for _, g in grams(toks, n)})
+    led = {place: labelled(items[place], n, table) for place, _ in listed}
+    labels = Counter(g for mine in led.values() for g in mine)
     out = []
     for place, toks in listed:
         own = grams(toks, n)
@@ -141,6 +147,17 @@ def index(texts: list[str], n: int, min_words: int, full_to: int, long_from: int
         least = min(df[g] for g in kept)
         inside = sorted({t for at, _ in asked for t in range(at, at + n)})
         weights = {g: (idf(len(listed), df[g]), df[g] == least) for g in kept}
+        mine = {g for _, g in own}
+        pointing = {g for g in led[place] if g not in mine and df[g] + labels[g] <= COMMON}
+        weights |= dict.fromkeys(pointing, (0, False))
+        bounds = [sum(len(p.encode()) + 1 for p in items[place][:k]) for k in range(99)]
+        split = [
+            [t[0] for t in toks if a <= t[1] < z]
+            for a, z in zip(bounds, [*bounds[1 : len(items[place])], 1 << 60], strict=False)
+        ]
+        split = [part for part in split if part]
+        if len(split) < 2 or len(inside) < len(toks) or len(inside) > WIDEST:
+            split = []
         words = words_of([toks[t] for t in inside])
         telling = sorted({t for at, g in asked if g in kept for t in range(at, at + n)})
         joined = inside[-1] - inside[0] + 1 == len(inside)
@@ -151,14 +168,53 @@ def index(texts: list[str], n: int, min_words: int, full_to: int, long_from: int
         read = words_at(texts[place].encode(), spans_of([toks[t] for t in inside]))
         if not short and (len(inside) > WIDEST or not any(w.isdigit() for w in read)):
             read = []
-        out.append((place, words, len(inside), spelled, short, read, weights))
+        out.append((place, words, len(inside), spelled, short, read, split, weights))
     frames = Counter(
-        (tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _, _ in out for p in range(len(s))
+        (tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _, _, _ in out for p in range(len(s))
     )
     return [
-        (*one, [(w, frames[tuple(s[:p]), tuple(s[p + 1 :])] == 1) for p, w in enumerate(s)], r, g)
-        for *one, s, r, g in out
+        (*one, [(w, frames[tuple(s[:p]), tuple(s[p + 1 :])] == 1) for p, w in enumerate(s)], *rest)
+        for *one, s, read, split, weights in out
+        for rest in [(read, split, weights)]
     ]
+
+
+def labelled(parts: list[str], n: int, table) -> set[tuple[str, ...]]:
+    """Grams of an item of parts where these are numbered."""
+    if len(parts) < 2:
+        return set()
+    lines = [
+        "\n".join([parts[0], *(f"{a} {x}" for a, x in zip(labels, parts[1:], strict=False))])
+        for labels in LABELS
+    ]
+    return {g for line in lines for _, g in grams(tokens(line, table), n)}
+
+
+def laid_out(said: list[str], places: list[int], parts: list[list[str]]):
+    """First and last token of the first part near a place with all others behind it, or None."""
+    if not parts:
+        return None
+    reach = sum(map(len, parts)) + BETWEEN * len(parts)
+    for s in sorted({s for p in places for s in range(max(0, p - reach), p + 1)}):
+        at = s + len(parts[0])
+        if said[s:at] != parts[0]:
+            continue
+        left = list(parts[1:])
+        while left:
+            fits = [
+                (gap, -len(part), part)
+                for gap in range(BETWEEN + 1)
+                for part in left
+                if said[at + gap : at + gap + len(part)] == part
+            ]
+            if not fits:
+                break
+            gap, _, part = min(fits, key=lambda fit: fit[:2])
+            left.remove(part)
+            at += gap + len(part)
+        if not left:
+            return s, at
+    return None
 
 
 def spans_of(toks) -> np.ndarray:
@@ -206,9 +262,9 @@ def asks_else(text: str, toks, read, form, first: int, last: int) -> bool:
 
 def find(
     text: str, known, n: int, needed, table, spelling: bool
-) -> dict[int, tuple[int, int, int, int]]:
+) -> dict[int, tuple[int, int | str, int, int]]:
     """Items in a text by place: share in thousandths, own grams, first and last byte."""
-    form = form_words([read for *_, short, read, _ in known if short])
+    form = form_words([read for *_, short, read, _, _ in known if short])
     toks = tokens(text, table)
     last: dict[tuple[str, ...], int] = {}
     hits = []
@@ -221,7 +277,7 @@ def find(
         hits.append((at, gram))
     found = {}
     said = [t[0] for t in toks]
-    for place, words, size, spelled, short, read, weights in known:
+    for place, words, size, spelled, short, read, parts, weights in known:
         mine = [(at, g) for at, g in hits if g in weights]
         need = needed(words)
         total = sum(w for w, _ in weights.values())
@@ -251,11 +307,13 @@ def find(
             kind = form if short else None
             if asks_else(text, toks, read, kind, inside[0] - more, inside[-1] + 1 + more):
                 del found[place]
+        if place not in found and (there := laid_out(said, [at for at, _ in mine], parts)):
+            found[place] = (1000, "layout", toks[there[0]][1], toks[there[1] - 1][2])
         if place not in found and short and mine:
             there = but_one(said, [at for at, _ in mine], short, n)
             if there and not (spelling and asks_else(text, toks, read, form, *there)):
                 share = (len(short) - 1) * 1000 // len(short)
-                found[place] = (share, None, toks[there[0]][1], toks[there[1] - 1][2])
+                found[place] = (share, "one", toks[there[0]][1], toks[there[1] - 1][2])
     return found
 
 

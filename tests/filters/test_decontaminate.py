@@ -5,52 +5,22 @@
 from __future__ import annotations
 
 import gzip
-import json
-import random
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from gristmill.documents.edits import apply_edits
 from gristmill.documents.errors import UsageError
 from gristmill.documents.fingerprint import measure_fingerprint
 from gristmill.documents.stage import checked_measure, checked_verdict
-from gristmill.filters import Decontaminate, _kernels_items
-from gristmill.filters._characters import table
-from gristmill.filters._items import load_index
-
-WORDS = [f"{a}{b}{c}" for a in "bdklmnprst" for b in "aeiou" for c in "bdklmnprst"]
-
-
-def sentence(seed: int, size: int) -> str:
-    return " ".join(random.Random(seed).choices(WORDS, k=size))
+from gristmill.filters import Decontaminate
 
 
 def batch_of(texts) -> pa.RecordBatch:
     return pa.record_batch({"text": pa.array(texts, pa.large_string())})
 
 
-def found(stage, text: str) -> list[dict]:
-    measured = checked_measure(stage, batch_of([text]))
-    return json.loads(measured.evidence.notes[0])["items"] if measured.evidence.notes else []
-
-
-@pytest.fixture(name="write")
-def write_fixture(tmp_path):
-    def write(items, name="items.jsonl"):
-        path = tmp_path / name
-        lines = [json.dumps(i if isinstance(i, dict) else {"question": i}) for i in items]
-        path.write_text("\n".join(lines) + "\n")
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize("size", [8, 9, 10, 12, 13, 20, 49, 50, 51, 200])
-def test_planted_item_of_any_length_is_found_and_named(write, size):
+def test_planted_item_of_any_length_is_found_and_named(found, sentence, write, size):
     items = [{"id": f"q{k}", "question": sentence(k, size)} for k in range(50)]
     stage = Decontaminate(files=write(items))
     plant = sentence(7, size).upper().replace(" ", ", ", 3)
@@ -70,7 +40,7 @@ def test_planted_item_of_any_length_is_found_and_named(write, size):
 
 @pytest.mark.parametrize("size", [8, 9, 10, 12, 13])
 @pytest.mark.parametrize("more", [["other"], ["an", "other"], [], None])
-def test_short_item_may_have_one_word_changed(write, size, more):
+def test_short_item_may_have_one_word_changed(found, sentence, write, size, more):
     """Of eight or nine words those in the middle may not: no gram of five is left."""
     item = sentence(1, size).split()
     stage = Decontaminate(files=write([" ".join(item), sentence(2, 30)]), near="any")
@@ -126,7 +96,9 @@ ASKED = [
         (3, "three", "3", True),
     ],
 )
-def test_another_word_of_content_or_number_is_another_question(write, at, old, new, same):
+def test_another_word_of_content_or_number_is_another_question(
+    found, sentence, write, at, old, new, same
+):
     """A page with a question like an item was lost; `near: any` has it as before."""
     stage = Decontaminate(files=write(ASKED))
     changed = ASKED[at].replace(old, new)
@@ -144,7 +116,7 @@ def test_another_word_of_content_or_number_is_another_question(write, at, old, n
         ("half", "other", True),
     ],
 )
-def test_long_item_with_another_number_is_another_question(write, old, new, same):
+def test_long_item_with_another_number_is_another_question(found, sentence, write, old, new, same):
     item = (
         "Natalia sold clips to 48 of her friends in April and then she sold half as many clips in "
         "May while her sister Rosa who lives across the river put 1,250 beads on strings"
@@ -154,7 +126,7 @@ def test_long_item_with_another_number_is_another_question(write, old, new, same
     assert found(Decontaminate(files=write([item]), near="any"), text)
 
 
-def test_evidence_says_how_an_item_was_found(write):
+def test_evidence_says_how_an_item_was_found(found, write):
     stage = Decontaminate(files=write(ASKED))
     (note,) = found(stage, ASKED[1])
     assert note["own_grams"] == "7 of 7"
@@ -162,7 +134,7 @@ def test_evidence_says_how_an_item_was_found(write):
     assert (note["differs"], "own_grams" in note) == ("one word", False)
 
 
-def test_word_that_tells_items_apart_may_not_be_another(write):
+def test_word_that_tells_items_apart_may_not_be_another(found, sentence, write):
     frame = sentence(1, 11).split()
     items = [" ".join([*frame[:6], word, *frame[6:]]) for word in ("false", "true")]
     stage = Decontaminate(files=write(items), near="any")
@@ -170,7 +142,7 @@ def test_word_that_tells_items_apart_may_not_be_another(write):
     assert found(stage, items[0].replace(frame[8], "other"))
 
 
-def test_short_item_must_be_whole_and_long_one_may_be_changed(write):
+def test_short_item_must_be_whole_and_long_one_may_be_changed(found, sentence, write):
     short, long = sentence(1, 9), sentence(2, 80).split()
     stage = Decontaminate(files=write([short, " ".join(long)]))
     assert not found(stage, " ".join(short.split()[:8]))
@@ -183,7 +155,7 @@ def test_short_item_must_be_whole_and_long_one_may_be_changed(write):
 
 
 @pytest.mark.parametrize("items", [2, 3, 5, 40])
-def test_instruction_that_items_share_flags_none_alone(write, items):
+def test_instruction_that_items_share_flags_none_alone(found, sentence, write, items):
     shared = sentence(1000, 100)
     rest = [sentence(k, 9) for k in range(items)]
     others = [sentence(k, 30) for k in range(500, 700)]
@@ -195,11 +167,15 @@ def test_instruction_that_items_share_flags_none_alone(write, items):
         assert found(stage, f"{sentence(53, 30)} {rest[1]} {sentence(52, 20)}")[0]["words"] == 9
 
 
-def test_what_many_items_begin_with_does_not_stand_for_an_item(write):
+def test_what_many_items_begin_with_does_not_stand_for_an_item(naive, found, sentence, write):
     """Of an item like this one gram alone is its own; the words around it must be there as well."""
-    asked = "Which one of the following statements about it is"
+    asked, words = "Which one of the following statements about it is", naive("made_items").WORDS
     items = [
-        f"{asked} {w}?" for w in ("false", *(f"{a} {b}" for a in WORDS[:9] for b in WORDS[9:12]))
+        f"{asked} {w}?"
+        for w in (
+            "false",
+            *(f"{a} {b}" for a in words[:9] for b in words[9:12]),
+        )
     ]
     stage = Decontaminate(files=write(items))
     assert not found(stage, "following statements about it is false, and more of that kind")
@@ -208,7 +184,7 @@ def test_what_many_items_begin_with_does_not_stand_for_an_item(write):
     assert note["item"] == "line 1"
 
 
-def test_parts_far_apart_are_no_item(write):
+def test_parts_far_apart_are_no_item(found, sentence, write):
     item = sentence(1, 12).split()
     stage = Decontaminate(files=write([" ".join(item)]))
     filler = sentence(2, 400)
@@ -216,7 +192,9 @@ def test_parts_far_apart_are_no_item(write):
     assert found(stage, f"{filler} {' '.join(item)} {filler}")
 
 
-def test_short_question_takes_its_choices_and_placeholders_are_not_looked_for(write):
+def test_short_question_takes_its_choices_and_placeholders_are_not_looked_for(
+    found, sentence, write
+):
     choices = [{"text": sentence(k, 4), "label": "A"} for k in range(3)]
     items = [
         {"question": {"stem": "Which of these?", "choices": choices}},
@@ -231,7 +209,43 @@ def test_short_question_takes_its_choices_and_placeholders_are_not_looked_for(wr
     assert found(stage, f"Which of these?\n{sentence(9, 4)}\n{sentence(8, 4)}")
 
 
-def test_scripts_without_spaces_count_two_characters_a_word(write):
+LAYOUTS = (
+    "{q} A. {0} B. {1} C. {2} D. {3}",
+    "{q}\n(A) {0}\n(B) {1}\n(C) {2}\n(D) {3}",
+    "{q}\n1. {0}\n2. {1}\n3. {2}\n4. {3}",
+    "{q} Choices: a) {2} b) {0} c) {3} d) {1} Answer: c",
+    "{q} Answer: B\nOptions: A: {3}\nB: {1}\nC: {2}\nD: {0}",
+    '{q} ["{0}", "{1}", "{2}", "{3}"]',
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("sizes", [(4, 1, 1, 1, 1), (6, 1, 2, 1, 2), (7, 5, 3, 4, 6)])
+def test_choices_of_a_short_question_may_be_numbered_and_mixed(found, write, layout, sizes, draw):
+    """Of 842 items of MMLU with such questions 41 % were found with letters before choices."""
+    words = [f"{c}{k}" for k in range(40) for c in ("bel", "dor", "mik")]
+    parts = [" ".join(draw.sample(words, size)) for size in sizes]
+    question, *choices = parts
+    item = {"id": "q", "question": question, "choices": choices}
+    stage = Decontaminate(files=write([item, "some other question of a good many words or more"]))
+    asked = layout.format(*choices, q=question)
+    text = f"Before it. {asked} Behind it."
+    notes = found(stage, text)
+    assert notes or (sizes[0] < 5 and "a) {2}" in layout)  # no gram leads to it
+    if notes and "own_grams" not in notes[0]:
+        assert (notes[0]["share"], notes[0]["differs"]) == (1, "layout")
+        start, stop = notes[0]["bytes"]
+        there = text.encode()[start:stop].decode()
+        assert there.startswith(question)
+        assert all(choice in there for choice in choices)
+    missing = asked.replace(choices[1], "another")
+    far = asked.replace(choices[1], f"one that is in none of the others {choices[1]}")
+    if max(sizes) < 7:
+        assert not found(stage, missing)
+        assert not found(stage, far)
+
+
+def test_scripts_without_spaces_count_two_characters_a_word(found, write):
     item = "某农场有十二头牛和三十只羊请问一共有多少条腿"
     stage = Decontaminate(files=write([item]))
     assert found(stage, f"今天的天气很好。{item}？我们走吧。")[0]["words"] == len(item) // 2
@@ -239,7 +253,7 @@ def test_scripts_without_spaces_count_two_characters_a_word(write):
 
 
 @pytest.mark.parametrize("size", [9, 20])
-def test_ways_to_write_a_word_are_one(write, size):
+def test_ways_to_write_a_word_are_one(sentence, write, size):
     item = sentence(1, size - 2) + " doesn't Zoë's"
     stage = Decontaminate(files=write([item]))
     wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in item)
@@ -261,18 +275,7 @@ def test_ways_to_write_a_word_are_one(write, size):
     assert checked_measure(stage, batch_of(texts)).scores["items"].tolist() == [1] * len(ways)
 
 
-def test_passage_is_cut_and_the_rest_stays(write):
-    one, two = sentence(1, 12), sentence(2, 12)
-    stage = Decontaminate(files=write([one, two]), policy="cut")
-    batch = batch_of([f"é {one} 字 {two}. end", "nothing", f"{one}"])
-    measured = checked_measure(stage, batch)
-    left = apply_edits(batch.column("text"), measured.edits).to_pylist()
-    assert left == ["é  字 . end", "nothing", ""]
-    assert checked_verdict(stage, measured.scores, 3).tolist() == [0, 0, 0]
-    assert checked_measure(stage, batch.slice(1, 0)).edits is not None
-
-
-def test_files_count_by_digest_and_fields_can_be_named(write, tmp_path):
+def test_files_count_by_digest_and_fields_can_be_named(found, sentence, write, tmp_path):
     items = [{"uid": 5, "deep": {"q": sentence(1, 6)}, "a": sentence(2, 6), "question": "no"}]
     path = write(items)
     packed = tmp_path / "packed.jsonl.gz"
@@ -328,172 +331,16 @@ def test_folder_without_items_is_named(tmp_path):
         Decontaminate(files=tmp_path).load()
 
 
-def test_items_that_cannot_be_told_find_nothing(write):
+def test_items_that_cannot_be_told_find_nothing(found, write):
     stage = Decontaminate(files=write(["too short", "also too short"]))
     assert "0 of 2 items" in stage.load()[0]
     assert not found(stage, "too short also too short " * 20)
     assert checked_measure(stage, batch_of([])).scores["items"].shape == (0,)
 
 
-def test_large_text_of_items_alone_names_each_once(write):
+def test_large_text_of_items_alone_names_each_once(sentence, write):
     """16,000 grams of every item: a search from each of them would not end."""
     items = [sentence(k, 20) for k in range(30)]
     stage = Decontaminate(files=write(items))
     measured = checked_measure(stage, batch_of([(" ".join(items) + " ") * 800]))
     assert measured.scores["items"].tolist() == [30]
-
-
-FEW = ("alpha", "beta", "gamma", "Delta", "é", "42", "字", "ไ", "e\u0301", "x_y", "-", "\xad")
-FEW += ("al\xadpha", "\xad字\xad", "d'é", "al'pha'", "'42\u2019\xad字", "gam\u2019\u0301")
-FEW += (
-    "al-\npha",
-    "be\u2010\r\n  ta",
-    "gam\xad\nma",
-    "x-\nY",
-    "x-\n字",
-    "-\n",
-    "d&#39;&eacute;",
-    "&quot;",
-    "a&#x2019;&#98;c",
-)
-FEW += ("&#146;s", "&;", "&amp", "&#xD800;", "&apos;é", "字&#23383;", "&AMP;", "x-\n&eacute;")
-FEW += ("Ｄｅｌｔａ＇", "＇ｂeta")
-few_words = st.lists(st.sampled_from(FEW), max_size=40).map(" ".join)
-
-
-@settings(max_examples=150)
-@given(
-    st.lists(few_words, min_size=1, max_size=8),
-    st.lists(few_words, max_size=3),
-    st.integers(2, 4),
-    st.data(),
-)
-def test_any_items_and_texts_equal_twin(naive, tmp_path_factory, items, more, n, data):
-    twin = naive("naive_decontaminate")
-    items = [item for item in items if item.strip()] or ["alpha"]
-    path = tmp_path_factory.mktemp("twin") / "items.jsonl"
-    path.write_text("".join(json.dumps({"question": i}) + "\n" for i in items))
-    options = {"ngram": n, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
-    near = data.draw(st.sampled_from(["spelling", "any"]))
-    stage = Decontaminate(files=path, near=near, **options)
-    index = load_index((path,), (), (n, 4, 6, 20), "x")
-    known = twin.index(items, n, 4, 6, 20, table())
-    lines = [int(item.name.removeprefix("line ")) - 1 for item in index.items]
-    assert lines == [place for place, *_ in known]
-    assert index.words.tolist() == [words for _, words, *_ in known]
-    assert index.sizes.tolist() == [size for _, _, size, *_ in known]
-    plants = data.draw(st.lists(st.sampled_from([*items, *more]), max_size=5)) if more else items
-    texts = [None, " ".join(plants), *more]
-    batch = batch_of(texts)
-    low = data.draw(st.integers(0, 2))
-    measured = checked_measure(stage, batch.slice(low))
-    notes = dict(zip(measured.evidence.rows.tolist(), measured.evidence.notes, strict=True))
-    for row, text in enumerate(texts[low:]):
-        wanted = twin.find(
-            text or "", known, n, lambda w: int(stage.needed(w)), table(), near != "any"
-        )
-        told = json.loads(notes[row])["items"] if row in notes else []
-        assert measured.scores["items"][row] == len(wanted)
-        for note in told:
-            share, own, start, stop = wanted[int(note["item"].removeprefix("line ")) - 1]
-            assert note.get("own_grams", "None").split()[0] == str(own)
-            assert (note["share"], note["bytes"]) == (share / 1000, [start, stop])
-
-
-def cut(stage, texts: list[str]) -> list[str]:
-    """What is left; measuring it again must find nothing."""
-    batch = batch_of(texts)
-    left = apply_edits(batch.column("text"), checked_measure(stage, batch).edits)
-    again = checked_measure(stage, pa.record_batch({"text": left}))
-    assert not again.scores["items"].any()
-    return left.to_pylist()
-
-
-@pytest.mark.parametrize("size", [9, 13, 40])
-@pytest.mark.parametrize("between", [0, 1, 30, 200])
-def test_every_occurrence_is_cut_and_what_is_between_stays(write, size, between):
-    item, other = sentence(1, size), sentence(2, size)
-    stage = Decontaminate(files=write([item, other]), policy="cut")
-    gaps = [sentence(10 + k, between) for k in range(4)]
-    text = (
-        f"Prologue. {item} {gaps[0]} {item.upper()}; {gaps[1]} {other} {gaps[2]} {item} Epilogue."
-    )
-    (left,) = cut(stage, [text])
-    assert left.startswith("Prologue. ")
-    assert left.endswith(" Epilogue.")
-    assert " ".join(left.split()).replace(" ;", "") == " ".join(
-        ["Prologue.", *filter(None, gaps[:3]), "Epilogue."]
-    )
-
-
-def test_many_changed_copies_are_cut_and_what_is_between_stays(write):
-    """One of them goes at a pass: after 16 passes the whole text went."""
-    item = sentence(1, 18).split()
-    copies = [" ".join([*item[:8], f"other{n}", *item[9:]]) for n in range(40)]
-    prose = [sentence(10 + n, 30) for n in range(41)]
-    text = prose[0] + "".join(f" {c}. {p}" for c, p in zip(copies, prose[1:], strict=True))
-    stage = Decontaminate(files=write([" ".join(item)]), policy="cut", near="any")
-    (left,) = cut(stage, [text])
-    assert all(p in left for p in prose)
-    assert "other" not in left
-
-
-def test_items_in_items_are_cut_to_the_end(write, monkeypatch):
-    item = sentence(1, 10)
-    head, tail = item[:20], item[20:]
-    nested = item
-    for _ in range(5):
-        nested = f"{head}{nested} {tail}"
-    stage = Decontaminate(files=write([item]), policy="cut")
-    left = cut(stage, [f"Before {nested} after", "clean", ""])
-    assert [t.split() for t in left] == [["Before", "after"], ["clean"], []]
-    for _ in range(40):
-        nested = f"{head}{nested} {tail}"
-    assert [t.split() for t in cut(stage, [f"Before {nested} after"])] == [["Before", "after"]]
-    monkeypatch.setattr("gristmill.filters.decontaminate.REREAD", 0)
-    assert cut(stage, [f"Before {nested} after"]) == [""]  # `PASSES` are not enough
-
-
-@pytest.mark.parametrize("size", [9, 13])
-def test_half_a_million_copies_are_all_cut(write, size):
-    """A pass that cut one copy, or looked at all others for each, would not end."""
-    item = sentence(1, size)
-    stage = Decontaminate(files=write([item]), policy="cut")
-    (left,) = cut(stage, [f"{item}. " * 500_000])
-    assert not left.strip(" .")
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("abcdefg"), min_size=4, max_size=14), min_size=1, max_size=4),
-    st.lists(st.sampled_from("abcdefgxyz"), max_size=200),
-)
-@settings(max_examples=150)
-def test_nothing_is_left_of_any_items_in_any_text(tmp_path_factory, items, text):
-    path = tmp_path_factory.mktemp("cut") / "items.jsonl"
-    path.write_text("".join(json.dumps({"question": " ".join(i)}) + "\n" for i in items))
-    options = {"ngram": 2, "min_words": 4, "full_to": 6, "long_from": 20, "share": 0.4}
-    cut(Decontaminate(files=path, policy="cut", **options), [" ".join(text), "x"])
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=60),
-    st.integers(300, 1000),
-    st.integers(2, 20),
-)
-def test_stretches_equal_twin(naive, steps, need, size):
-    weights = [(k + 1, k % 2) for k in range(6)]
-    places = np.cumsum([1 + step for _, step in steps])
-    hits = [
-        (g, int(at), int(at) * 3, int(at) * 3 + 2) for (g, _), at in zip(steps, places, strict=True)
-    ]
-    local, tokens, starts, stops = (np.array(v, np.int64) for v in zip(*hits, strict=True))
-    told = (np.zeros(len(hits), np.int32), local.astype(np.int32), tokens, starts, stops)
-    weight, own = (np.array(v, np.int64) for v in zip(*weights, strict=True))
-    one = (np.array([v], np.int64) for v in (weight.sum(), own.sum()))
-    about = (np.array([size]), np.array([need]), np.array([0, 6]), weight, own, *one)
-    out, groups = np.zeros((len(hits), 3), np.int64), np.array([[0, len(hits)]])
-    count = _kernels_items.stretches(
-        groups, told, about, np.zeros(6, np.int64), np.zeros(6, np.int64), out
-    )
-    wanted = naive("naive_decontaminate").stretches(hits, weights, need, size)
-    assert [tuple(span) for span in out[:count, 1:].tolist()] == wanted
