@@ -13,6 +13,7 @@ out of an item when enough is left: the question alone is then looked for.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +29,7 @@ from ..documents.fingerprint import path_digest
 from ..documents.text import text_view
 from . import _kernels_items as kernels
 from ._characters import table
-from ._near import WIDEST, Words, form_words, words_at
+from ._near import WIDEST, Words, form_words, signs_at, words_at
 
 QUESTION = ("question", "prompt", "problem", "query", "text", "input", "goal", "sentence")
 MORE = ("choices", "options", "endings", "answers", "answer", "target", "completion")
@@ -69,6 +70,7 @@ class Index:
     short: tuple[np.ndarray, ...]  # of `_kernels_copies.near`; no tokens for items that are long
     parts: tuple[np.ndarray, ...]  # of `_kernels_copies.laid_out`; none for items of one part
     said: list[list[str]]  # its words, where `short` has it or it has numbers; else none
+    signs: list[Counter[tuple[str, str]]]  # `_near.signs_at` of those whose words are compared
     form: Words  # of items that `short` has, as `_near` counts them
     judged: tuple[np.ndarray, ...]  # bases, weights, own, total_weight, total_own
     notes: tuple[str, ...]
@@ -299,6 +301,7 @@ def _build(
     near: list[np.ndarray] = []
     parts: list[np.ndarray] = []  # bounds, where there are several
     said: list[list[str]] = []
+    signs: list[Counter[tuple[str, str]]] = []
     chosen, lengths, sizes = [], [], []
     common = 0
     for at, listed in zip(keep.tolist(), lists, strict=True):
@@ -335,6 +338,7 @@ def _build(
         where = tokens.places[tokens.of(at)][inside]
         read = words_at(tokens.raw, where) if loose or sizes[-1] <= WIDEST else []
         said.append(read if loose or any(map(str.isdigit, read)) else [])
+        signs.append(signs_at(tokens.raw, where[: len(read)]))
     bases = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(number) for number, _, _ in found], out=bases[1:])
     flat = np.concatenate([none, *(number for number, _, _ in found)])
@@ -364,6 +368,7 @@ def _build(
         short=_frames(near),
         parts=_flat_parts([tokens.hashes[tokens.of(at)] for at in chosen], parts),
         said=said,
+        signs=signs,
         form=form_words(read for read, mine in zip(said, near, strict=True) if len(mine)),
         judged=(bases, heavy, owned, *totals),
         notes=("; ".join(notes),),

@@ -28,12 +28,15 @@ def _but_one(hashes, s, e, lo, hi, wanted, base, end, open_):
     """First and last token of the item from `base` to `end` but for one word, or -1, -1.
 
     From `lo` to `hi` it stands in the text, from `s` to `e`. Its next word may be another, or two,
-    or none, where that is `open_`; or a word more may stand before it.
+    or none, where that is `open_`, and its next two may be one; or a word more may stand before it.
     """
     if lo == base:
         for gap in (1, 2, 0):
             if hi + 1 < end and open_[hi] and _stands(hashes, e + gap, wanted, hi + 1, end):
                 return s, e + gap + end - hi - 1
+        two = hi + 2 < end and open_[hi] and open_[hi + 1]
+        if two and _stands(hashes, e + 1, wanted, hi + 2, end):
+            return s, e + 1 + end - hi - 2
         if _stands(hashes, e + 1, wanted, hi, end):
             return s, e + 1 + end - hi
     elif hi == end:
@@ -41,6 +44,10 @@ def _but_one(hashes, s, e, lo, hi, wanted, base, end, open_):
             at = s - gap - (lo - 1 - base)
             if lo - 1 > base and open_[lo - 1] and _stands(hashes, at, wanted, base, lo - 1):
                 return at, e
+        at = s - 1 - (lo - 2 - base)
+        two = lo - 2 > base and open_[lo - 1] and open_[lo - 2]
+        if two and _stands(hashes, at, wanted, base, lo - 2):
+            return at, e
         if _stands(hashes, s - 1 - (lo - base), wanted, base, lo):
             return s - 1 - (lo - base), e
     return -1, -1

@@ -3,11 +3,12 @@
 
 A token is a run of letters, digits and marks, ASCII in lower case; in scripts without spaces each
 character is one. Soft hyphens, apostrophes inside a word, and hyphens at the end of a line where
-the next begins with a small letter are passed over, full-width ASCII is ASCII, and `&eacute;`,
-`&#233;` and `&#xe9;` are what they stand for (the names of HTML 4, `&apos;`, and the numbers that
-mean Windows' marks). A gram is `n` tokens in a row, as a polynomial of their hashes modulo 2^64
-that rolls on from token to token, so that a text is read once whatever `n` is. Grams are first
-asked of a bitmap: most are in no item, and it stays in the cache where the table does not.
+the next begins with a small letter are passed over, full-width ASCII and the digits of all scripts
+are ASCII, and `&eacute;`, `&#233;` and `&#xe9;` are what they stand for (the names of HTML 4,
+`&apos;`, and the numbers that mean Windows' marks). A gram is `n` tokens in a row, as a polynomial
+of their hashes modulo 2^64 that rolls on from token to token, so that a text is read once whatever
+`n` is. Grams are first asked of a bitmap: most are in no item, and it stays in the cache where the
+table does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from html.entities import name2codepoint
 import numpy as np
 from numba import njit
 
-from ._kernels_common import MARK, UNSPACED, _decode, _mix
+from ._kernels_common import MARK, NUMBER, UNSPACED, _decode, _mix
 
 COMMON = "60450845"  # version of _kernels_common
 
@@ -27,6 +28,14 @@ _NAMED = sorted((int.from_bytes(n.encode()), c) for n, c in {**name2codepoint, "
 NAMES = np.array([name for name, _ in _NAMED], np.uint64)  # eight letters at most
 NAMED = np.array([code for _, code in _NAMED], np.int64)
 WINDOWS = np.array([*map(ord, bytes(range(128, 160)).decode("cp1252", "replace"))], np.int64)
+# Zeros of the scripts that have digits in a row (Nd of Unicode 14.0), but for ASCII and full width
+_ZEROS = (
+    "660 6f0 7c0 966 9e6 a66 ae6 b66 be6 c66 ce6 d66 de6 e50 ed0 f20 1040 1090 17e0 1810 1946 "
+    "19d0 1a80 1a90 1b50 1bb0 1c40 1c50 a620 a8d0 a900 a9d0 a9f0 aa50 abf0 104a0 10d30 11066 "
+    "110f0 11136 111d0 112f0 11450 114d0 11650 116c0 11730 118e0 11950 11c50 11d50 11da0 "
+    "16a60 16ac0 16b50 1d7ce 1d7d8 1d7e2 1d7ec 1d7f6 1e140 1e2f0 1e950 1fbf0 "
+)
+ZEROS = np.array([int(zero, 16) for zero in _ZEROS.split()], np.int64)
 AGAIN = 64  # tokens within which a gram that comes again is not told again
 
 
@@ -108,6 +117,13 @@ def _hashed(h, cp):
     return h
 
 
+@njit(cache=True, nogil=True)
+def _digit(cp):
+    """What digit of a script beyond ASCII `cp` is, or -1."""
+    at = np.searchsorted(ZEROS, cp, side="right") - 1
+    return cp - ZEROS[at] if at >= 0 and cp - ZEROS[at] < 10 else -1
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _token(data, i, end, table):
     """The next token from `i` on: start, end, hash, and whether its script has no spaces."""
@@ -160,6 +176,8 @@ def _token(data, i, end, table):
             break
         if FULL_WIDTH < cp <= FULL_WIDTH + 0x7E:  # as the ASCII character
             h = _hashed(h, cp - FULL_WIDTH)
+        elif kind == NUMBER and _digit(cp) >= 0:
+            h = _hashed(h, 0x30 + _digit(cp))
         elif data[i] == 0x26:
             h = _hashed(h, cp)
         else:

@@ -57,7 +57,7 @@ from . import _kernels_items as kernels
 from ._characters import table
 from ._exact import check_counts, check_fractions, check_names, rational
 from ._items import Index, load_index
-from ._near import same_numbers, same_question, words_at
+from ._near import other_signs, same_numbers, same_question, signs_at, words_at
 
 MOST_TOKENS = 100  # of a gram: an item with one changed word must keep some
 PASSES = 16  # over a text that is cut, at least; copies side by side take two
@@ -165,10 +165,10 @@ class Decontaminate:
         hits = np.repeat(items, np.diff(groups)).astype(np.int32), places
         apart = _laid_out(view, index, (rows, items, groups), hits, best)
         almost = _but_one(view, index, self.ngram, (rows, items, groups), hits, best)
-        if self.near == "spelling":
-            _other_questions(view, index, rows, items, best, almost[:, 0])
-            almost = almost[best[almost[:, 0], 0] > 0]
         almost = np.concatenate([almost, apart])
+        if self.near == "spelling":
+            _other_questions(view, index, rows, items, best, np.unique(almost[:, 0]))
+            almost = almost[best[almost[:, 0], 0] > 0]
         almost[:, 0] = rows[almost[:, 0]]
         if self.policy != "cut":
             every = np.zeros((0, 3), np.int64)
@@ -364,13 +364,16 @@ def _other_questions(
     best: np.ndarray,
     asked: np.ndarray,
 ) -> None:
-    """Of those `asked`, set the share to 0 where a copy that is not whole asks something else."""
+    """Of those `asked`, set the share to 0 where a copy asks something else.
+
+    Its words are compared where it is not whole, its signs in any case.
+    """
     loose = np.diff(index.short[1])[items] > 0
     held = -1
-    for k in asked[best[asked, 0] < 1000].tolist():
-        read = index.said[items[k]]
-        row, size = int(rows[k]), len(read)
-        if not size:
+    for k in asked.tolist():
+        signs, read = index.signs[items[k]], index.said[items[k]] if best[k, 0] < 1000 else []
+        row, size = int(rows[k]), int(index.sizes[items[k]])
+        if not read and not signs:
             continue
         if row != held:
             held = row
@@ -378,10 +381,12 @@ def _other_questions(
             raw = view.data[view.offsets[row] : view.offsets[row + 1]].tobytes()
         first = int(np.searchsorted(places[:, 1], best[k, 2], side="right"))
         last = int(np.searchsorted(places[:, 0], best[k, 3]))
-        if best[k, 1] > 0:  # found by its grams: words at its ends may be other ones
-            first, last = max(0, first - size), last + size
-        said = words_at(raw, places[first:last])
-        same = same_question(read, said, index.form) if loose[k] else same_numbers(read, said)
+        more = size if best[k, 1] > 0 else 0  # found by its grams: its ends may lie further
+        copy, around = places[first:last], places[max(0, first - more) : last + more]
+        said = words_at(raw, around)
+        same = not signs or not all(other_signs(signs, signs_at(raw, at)) for at in (copy, around))
+        if same and read:
+            same = same_question(read, said, index.form) if loose[k] else same_numbers(read, said)
         if not same:
             best[k, :2] = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from html.entities import name2codepoint
 
@@ -12,8 +13,10 @@ import numpy as np
 from gristmill.filters._near import (
     WIDEST,
     form_words,
+    other_signs,
     same_numbers,
     same_question,
+    signs_at,
     words_at,
 )
 
@@ -83,6 +86,7 @@ def tokens(text: str, table) -> list[tuple[str, int, int, bool]]:
             open_ = False
         else:
             narrow = chr(ord(char) - 0xFEE0) if 0xFF00 < ord(char) < 0xFF5F else char
+            narrow = str(unicodedata.decimal(narrow, narrow))
             low = narrow.lower() if narrow.isascii() else char
             joins = open_ and (kind == MARK or not (found[-1][3] or kind == UNSPACED))
             if joins:
@@ -166,16 +170,20 @@ def index(items: list[list[str]], n: int, min_words: int, full_to: int, long_fro
         spelled = said if joined and (common or words <= full_to) else None
         short = said if joined and not common and words < long_from else []
         read = words_at(texts[place].encode(), spans_of([toks[t] for t in inside]))
+        places = spans_of([toks[t] for t in inside])
+        signs = signs_at(texts[place].encode(), places)
+        if not short and len(inside) > WIDEST:
+            signs = Counter()
         if not short and (len(inside) > WIDEST or not any(w.isdigit() for w in read)):
             read = []
-        out.append((place, words, len(inside), spelled, short, read, split, weights))
+        out.append((place, words, len(inside), spelled, short, read, signs, split, weights))
     frames = Counter(
-        (tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _, _, _ in out for p in range(len(s))
+        (tuple(s[:p]), tuple(s[p + 1 :])) for *_, s, _, _, _, _ in out for p in range(len(s))
     )
     return [
         (*one, [(w, frames[tuple(s[:p]), tuple(s[p + 1 :])] == 1) for p, w in enumerate(s)], *rest)
-        for *one, s, read, split, weights in out
-        for rest in [(read, split, weights)]
+        for *one, s, read, signs, split, weights in out
+        for rest in [(read, signs, split, weights)]
     ]
 
 
@@ -243,6 +251,14 @@ def but_one(said: list[str], places: list[int], item: list[tuple[str, bool]], n:
                 fits = start >= 0 and said[start : s - gap] == head
                 if lo and hi == size and head and item[lo - 1][1] and fits:
                     return start, e
+            rest, head = words[hi + 2 :], words[: max(0, lo - 2)]
+            stop, start = e + 1 + len(rest), s - 1 - len(head)
+            open_ = [may for _, may in item]
+            if lo == 0 and rest and all(open_[hi : hi + 2]) and said[e + 1 : stop] == rest:
+                return s, stop
+            fits = start >= 0 and said[start : s - 1] == head
+            if lo and hi == size and head and all(open_[lo - 2 : lo]) and fits:
+                return start, e
             if lo == 0 and hi < size and said[e + 1 : e + 1 + size - hi] == words[hi:]:
                 return s, e + 1 + size - hi
             if lo and hi == size and s - 1 - lo >= 0 and said[s - 1 - lo : s - 1] == words[:lo]:
@@ -254,9 +270,17 @@ def grams(toks, n: int) -> list[tuple[int, tuple[str, ...]]]:
     return [(at, tuple(t[0] for t in toks[at : at + n])) for at in range(len(toks) - n + 1)]
 
 
-def asks_else(text: str, toks, read, form, first: int, last: int) -> bool:
-    """Whether the tokens of a copy that is not whole ask something else; no `form`: numbers."""
-    around = words_at(text.encode(), spans_of(toks[max(0, first) : last]))
+def asks_else(text: str, toks, read, signs, form, first: int, last: int, more: int = 0) -> bool:
+    """Whether the tokens of a copy ask something else; no `form`: numbers; no `read`: signs.
+
+    Up to `more` tokens around it count.
+    """
+    wide = spans_of(toks[max(0, first - more) : last + more])
+    raw, places = text.encode(), spans_of(toks[first:last])
+    other = all(other_signs(signs, signs_at(raw, at)) for at in (places, wide))
+    if other or not read:
+        return other
+    around = words_at(raw, wide)
     return not (same_question(read, around, form) if form else same_numbers(read, around))
 
 
@@ -264,7 +288,7 @@ def find(
     text: str, known, n: int, needed, table, spelling: bool
 ) -> dict[int, tuple[int, int | str, int, int]]:
     """Items in a text by place: share in thousandths, own grams, first and last byte."""
-    form = form_words([read for *_, short, read, _, _ in known if short])
+    form = form_words([read for *_, short, read, _, _, _ in known if short])
     toks = tokens(text, table)
     last: dict[tuple[str, ...], int] = {}
     hits = []
@@ -277,7 +301,7 @@ def find(
         hits.append((at, gram))
     found = {}
     said = [t[0] for t in toks]
-    for place, words, size, spelled, short, read, parts, weights in known:
+    for place, words, size, spelled, short, read, signs, parts, weights in known:
         mine = [(at, g) for at, g in hits if g in weights]
         need = needed(words)
         total = sum(w for w, _ in weights.values())
@@ -300,18 +324,21 @@ def find(
                 found[place] = (*found[place][:2], toks[fits[0]][1], last_token[2])
             else:
                 del found[place]
-        if spelling and read and place in found and found[place][0] < 1000:
-            _, own, start, stop = found[place]
+        if spelling and place in found:
+            share, own, start, stop = found[place]
             inside = [k for k, t in enumerate(toks) if t[2] > start and t[1] < stop]
-            more = len(read) if own else 0
             kind = form if short else None
-            if asks_else(text, toks, read, kind, inside[0] - more, inside[-1] + 1 + more):
+            asked = (read if share < 1000 else [], signs, kind)
+            if asks_else(text, toks, *asked, inside[0], inside[-1] + 1, size):
                 del found[place]
-        if place not in found and (there := laid_out(said, [at for at, _ in mine], parts)):
-            found[place] = (1000, "layout", toks[there[0]][1], toks[there[1] - 1][2])
-        if place not in found and short and mine:
+        if place in found:
+            continue
+        if there := laid_out(said, [at for at, _ in mine], parts):
+            if not (spelling and asks_else(text, toks, [], signs, None, *there)):
+                found[place] = (1000, "layout", toks[there[0]][1], toks[there[1] - 1][2])
+        elif short and mine:
             there = but_one(said, [at for at, _ in mine], short, n)
-            if there and not (spelling and asks_else(text, toks, read, form, *there)):
+            if there and not (spelling and asks_else(text, toks, read, signs, form, *there)):
                 share = (len(short) - 1) * 1000 // len(short)
                 found[place] = (share, "one", toks[there[0]][1], toks[there[1] - 1][2])
     return found

@@ -68,6 +68,9 @@ ASKED = [
     "Which reagent turns the colour of a long chain alkane when no light falls on it",
     "Name each river that flows through Poland and reaches the sea near Gdansk",
     "An alkene is told by bromine water that loses all of its brown colour at once",
+    "Which country exports the most coffee and cocoa to its neighbours in the north",
+    "What was said of the old trial of Joan in the court of that town",
+    "Rosa pays 1.50 for a book and 1,200 for a desk in May while prices fall",
 ]
 
 
@@ -94,6 +97,18 @@ ASKED = [
         (6, "and reaches", "nad reaches", True),
         (1, "first", "1st", True),
         (3, "three", "3", True),
+        (8, "country", "county", False),
+        (8, "country", "coutry", True),
+        (8, "exports", "exported", False),
+        (8, "neighbours", "neighbour", True),
+        (9, "trial", "trail", False),
+        (9, "trial", "tiral", True),
+        (10, "1.50", "1.5", True),
+        (10, "1.50", "1.05", False),
+        (10, "1.50", "150", False),
+        (10, "1,200", "1200", True),
+        (10, "1,200", "1 200", True),
+        (10, "1,200", "1300", False),
     ],
 )
 def test_another_word_of_content_or_number_is_another_question(
@@ -113,6 +128,8 @@ def test_another_word_of_content_or_number_is_another_question(
         ("48", "56", False),
         ("1,250", "1250", True),
         ("1,250", "1,350", False),
+        ("48", "48.00", True),
+        ("48", "48.5", False),
         ("half", "other", True),
     ],
 )
@@ -250,6 +267,28 @@ def test_scripts_without_spaces_count_two_characters_a_word(found, write):
     stage = Decontaminate(files=write([item]))
     assert found(stage, f"今天的天气很好。{item}？我们走吧。")[0]["words"] == len(item) // 2
     assert not found(stage, "今天的天气很好，我们去公园散步吧，一共有三十只羊。")
+
+
+@pytest.mark.parametrize("asked", ["f(x) = x {} 1", "x {} 1 <= y and 3 well-known roots"])
+def test_opposite_sign_is_another_question(found, write, asked):
+    item = f"Find the largest real root of {asked} for x in the second quarter"
+    stage = Decontaminate(
+        files=write([item.format("+"), "another one of eight words or so is here"])
+    )
+    assert found(stage, item.format("+"))
+    assert found(stage, item.format("&#43;"))
+    assert found(stage, item.format(""))  # marks are gone
+    for other in ("-", "−", "&minus;"):
+        assert not found(stage, item.format(other))
+        assert len(found(stage, f"{item.format(other)}\n{item.format('+')}")) == 1
+    assert found(Decontaminate(files=stage.files, near="any"), item.format("-"))
+
+
+def test_digits_of_other_scripts_are_digits(found, write):
+    stage = Decontaminate(files=write(["कक्षा में 42 छात्र हैं और उनमें से 17 लड़के हैं तो कितने 9"]))
+    text = "कक्षा में ४२ छात्र हैं और उनमें से १७ लड़के हैं तो कितने ९"
+    assert found(stage, text)[0]["share"] == 1
+    assert not found(stage, text.replace("४", "५"))
 
 
 @pytest.mark.parametrize("size", [9, 20])

@@ -35,7 +35,19 @@ FEW += (
     "a&#x2019;&#98;c",
 )
 FEW += ("&#146;s", "&;", "&amp", "&#xD800;", "&apos;é", "字&#23383;", "&AMP;", "x-\n&eacute;")
-FEW += ("Ｄｅｌｔａ＇", "＇ｂeta")
+FEW += (
+    "Ｄｅｌｔａ＇",
+    "＇ｂeta",
+    "٤٢",
+    "x+1",
+    "x -\t1",
+    "x &lt;1",
+    "x>1",
+    "4.20",
+    "4.2",
+    "1,000",
+    "1000",
+)
 few_words = st.lists(st.sampled_from(FEW), max_size=40).map(" ".join)
 choices = st.lists(st.lists(st.sampled_from(FEW), max_size=3).map(" ".join), max_size=5)
 
