@@ -118,7 +118,7 @@ def _hashed(h, cp):
 
 
 @njit(cache=True, nogil=True)
-def _digit(cp):
+def _value_of_digit(cp):
     """What digit of a script beyond ASCII `cp` is, or -1."""
     at = np.searchsorted(ZEROS, cp, side="right") - 1
     return cp - ZEROS[at] if at >= 0 and cp - ZEROS[at] < 10 else -1
@@ -176,8 +176,8 @@ def _token(data, i, end, table):
             break
         if FULL_WIDTH < cp <= FULL_WIDTH + 0x7E:  # as the ASCII character
             h = _hashed(h, cp - FULL_WIDTH)
-        elif kind == NUMBER and _digit(cp) >= 0:
-            h = _hashed(h, 0x30 + _digit(cp))
+        elif kind == NUMBER and _value_of_digit(cp) >= 0:
+            h = _hashed(h, 0x30 + _value_of_digit(cp))
         elif data[i] == 0x26:
             h = _hashed(h, cp)
         else:

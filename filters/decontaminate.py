@@ -14,7 +14,8 @@ for word, and so must one that mostly consists of what many items hold. Or, of a
 word (`Which of the following is an example of ...`), and where a gram that is left says something.
 What is changed in an item of fewer than `long_from` words must be spelling or a word of form
 (`_near`): with another content word or number it is another question, which a page may ask; and so
-is an item of any length up to 400 tokens with another number in the place of one of its own. With
+is an item of any length up to 400 tokens with another number in the place of one of its own (by
+value: `1.50` is `1.5`), or with `-` for `+`. With
 `near: any` each of these counts too, so that items perturbed on purpose are found.
 So an item of nine words is found, a long one also with changes, and an instruction or passage that
 items share flags none of them. IDF-weighted scores with a threshold by length are the idea of
