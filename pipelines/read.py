@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]+)(?:/|\Z)")
-REVISION = 4  # of the readers: another number where they give other records, losses or counts
+REVISION = 5  # of the readers: another number where they give other records, losses or counts
 GROUP_BYTES = 8 << 20  # of text per row group: what a random look-up of one document decodes
 READ = pa.schema(
     [pa.field("id", pa.binary(16), nullable=False), pa.field("bytes", pa.int64(), nullable=False)]

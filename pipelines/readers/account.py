@@ -17,6 +17,11 @@ from ...documents.records import Loss, Record, Skip
 FORMATS = (None, "text", "html")
 
 
+def above(limit: int) -> str:
+    """What every `too_large` loss says: the limit, and which key of the recipe raises it."""
+    return f"more than reader.max_record_bytes ({limit} bytes)"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """How rows become records, and the limits of reading. All sizes are bytes."""

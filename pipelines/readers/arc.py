@@ -96,7 +96,7 @@ def _record(
     url, _, date, media, digits = line.groups()
     size = int(digits)
     if head + size > options.max_record_bytes:
-        return too_large(stream, start, head, size, _NEXT)
+        return too_large(stream, start, head, size, _NEXT, options)
     if not stream.fill(head + size):
         return unfinished(stream, start, head, f"length {size}, but the stream ends", _NEXT)
     ends = ends_after(stream, head + size)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...documents.records import Locator, Loss, Record
-from .account import ReadAccount, ReadOptions
+from .account import ReadAccount, ReadOptions, above
 from .extents import Extent
 from .jsonl import make_record
 from .storage import RangeFile, Ranges
@@ -121,7 +121,8 @@ def _group(
         return
     size = _decoded_size(file, index)
     if rows and size // rows > options.max_record_bytes:
-        detail = f"{rows} rows of {size // rows} bytes on average; not decoded"
+        limit = above(options.max_record_bytes)
+        detail = f"{rows} rows of {size // rows} bytes on average, {limit}; not decoded"
         yield Loss(locator=at, reason="too_large", detail=detail, records=rows)
         return
     batch_rows = max(1, min(1024, _BATCH * rows // max(1, size)))
@@ -192,7 +193,8 @@ def _spans(batch: pa.RecordBatch) -> tuple[list[int], int]:
 
 def _row(batch: pa.RecordBatch, row: int, locator: Locator, options: ReadOptions) -> Record | Loss:
     if locator.span > options.max_record_bytes:
-        return Loss(locator=locator, reason="too_large", detail=f"{locator.span} bytes")
+        detail = f"{locator.span} bytes, {above(options.max_record_bytes)}"
+        return Loss(locator=locator, reason="too_large", detail=detail)
     values: dict[str, Any] = {}
     changed = 0
     for name, column in zip(batch.schema.names, batch.columns, strict=True):

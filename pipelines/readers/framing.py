@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from ...documents.records import Locator, Loss, Record, Skip
+from .account import ReadOptions, above
 from .stream import Stream
 
 Framed = tuple[int, Record | Loss | Skip]  # (position behind the item, item)
@@ -73,7 +74,9 @@ def unfinished(stream: Stream, start: int, head: int, detail: str, header: Heade
     return lost(stream, where, start, "truncated_stream", detail)
 
 
-def too_large(stream: Stream, start: int, head: int, size: int, header: Header) -> Framed:
+def too_large(
+    stream: Stream, start: int, head: int, size: int, header: Header, options: ReadOptions
+) -> Framed:
     """Pass a record over without holding it; a header inside it means that its length is wrong.
 
     So an uncompressed archive stored inside a record above the limit comes out as records.
@@ -95,4 +98,5 @@ def too_large(stream: Stream, start: int, head: int, size: int, header: Header) 
         stream.at += step
         left -= step
     pass_line_ends(stream)
-    return lost(stream, where, start, "too_large", f"{size} bytes")
+    detail = f"{head + size} bytes, {above(options.max_record_bytes)}"
+    return lost(stream, where, start, "too_large", detail)

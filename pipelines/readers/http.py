@@ -23,6 +23,7 @@ from typing import NamedTuple
 import brotli
 import zstandard
 
+from .account import above
 from .binary import binary, plain
 from .frames import MAGIC, WINDOW, frame_end
 
@@ -223,7 +224,7 @@ def _zstd(body: bytes, limit: int) -> bytes:
 
 def _whole(out: bytes, finished: bool, coding: str, limit: int) -> bytes:
     if len(out) > limit:
-        raise HttpError("too_large", f"the {coding} body is larger than {limit} bytes")
+        raise HttpError("too_large", f"the {coding} body is {above(limit)}")
     if not finished:
         raise HttpError("truncated_body", f"the {coding} body has no end")
     return out

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...documents.records import Locator, Loss, Record, Skip
-from .account import ReadOptions
+from .account import ReadOptions, above
 from .framing import Framed, lost
 from .stream import Stream
 
@@ -44,7 +44,7 @@ def frame_jsonl(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
         if hit < 0:
             searched = stream.available
             if searched > options.max_record_bytes:
-                yield _too_large(stream, start)
+                yield _too_large(stream, start, options)
                 searched = 0
                 continue
             # Doubling keeps the copying of a long line linear.
@@ -61,7 +61,8 @@ def frame_jsonl(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
         if not line.strip():
             item: Record | Loss | Skip = Skip(reason="blank", span=len(line), records=0)
         elif len(line) > options.max_record_bytes:
-            item = Loss(locator=locator, reason="too_large", detail=f"{len(line)} bytes")
+            detail = f"{len(line)} bytes, {above(options.max_record_bytes)}"
+            item = Loss(locator=locator, reason="too_large", detail=detail)
         else:
             item = parse_line(line, locator, options)
         last = not line.endswith(b"\n")
@@ -86,11 +87,12 @@ def _nuls(stream: Stream) -> Framed:
     return lost(stream, where, start, "bad_framing", detail)
 
 
-def _too_large(stream: Stream, start: int) -> Framed:
+def _too_large(stream: Stream, start: int, options: ReadOptions) -> Framed:
     where = stream.locate(start)
     if stream.discard(_NEWLINE, 0):
         stream.at += 1
-    return lost(stream, where, start, "too_large", f"{stream.position - start} bytes")
+    detail = f"{stream.position - start} bytes, {above(options.max_record_bytes)}"
+    return lost(stream, where, start, "too_large", detail)
 
 
 def parse_line(line: bytes, locator: Locator, options: ReadOptions) -> Record | Loss:

@@ -73,7 +73,7 @@ def _record(stream: Stream, start: int, options: ReadOptions) -> Framed | None:
         return resync(stream, start, 1, f"Content-Length is {length[:40]!r}", _NEXT)
     size = int(length)
     if head + size > options.max_record_bytes:
-        return too_large(stream, start, head, size, _NEXT)
+        return too_large(stream, start, head, size, _NEXT, options)
     if not stream.fill(head + size):
         return unfinished(stream, start, head, f"Content-Length {size}, but the stream ends", _NEXT)
     ends, framed = _ending(stream, head + size)

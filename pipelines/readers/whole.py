@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...documents.records import Locator, Loss, Record
-from .account import ReadOptions
+from .account import ReadOptions, above
 from .binary import binary
 from .framing import Framed, lost
 from .storage import key_of
@@ -31,7 +31,7 @@ def frame_whole(stream: Stream, options: ReadOptions) -> Iterator[Framed]:
     ):
         pass
     if stream.available > options.max_record_bytes:
-        yield _passed(stream, "too_large", f"more than {options.max_record_bytes} bytes")
+        yield _passed(stream, "too_large", above(options.max_record_bytes))
     elif stream.fault is None and stream.available:
         start = stream.position
         body = stream.buf[stream.at :]

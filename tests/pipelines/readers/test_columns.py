@@ -101,6 +101,7 @@ def test_parquet_group_of_giant_rows_is_refused_undecoded(make, table):
     got = make.read(data, max_record_bytes=1_000_000)
     assert got.reasons == ["too_large"]
     assert "4 rows" in got.losses[0].detail
+    assert "reader.max_record_bytes (1000000 bytes); not decoded" in got.losses[0].detail
     assert got.account.decoded_bytes == 0
     assert make.read(table({"text": ["small"]}), max_record_bytes=1_000_000).ids == [None]
 
@@ -113,6 +114,7 @@ def test_parquet_one_giant_row_among_small_ones_is_lost_alone(make, table):
     assert [(x.reason, x.locator.inner, x.locator.span) for x in got.losses] == [
         ("too_large", 7, 3_000_000)
     ]
+    assert "more than reader.max_record_bytes (1000000 bytes)" in got.losses[0].detail
 
 
 def test_parquet_giant_value_shared_by_many_rows_is_not_copied(make, table):

@@ -135,6 +135,8 @@ def test_http_body_that_cannot_be_had_whole_is_a_fault(make, headers, body, reas
     got = make.read(make.response(1, body, headers) + make.wet(2), max_record_bytes=1_000_000)
     assert [(x.reason, x.kind) for x in got.losses] == [(reason, "fault")]
     assert got.ids == ["<urn:2>"]
+    if reason == "too_large":
+        assert "body is more than reader.max_record_bytes (1000000 bytes)" in got.losses[0].detail
 
 
 PLAIN = {

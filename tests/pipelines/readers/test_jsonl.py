@@ -139,6 +139,9 @@ def test_jsonl_line_above_the_limit_is_one_loss(make, codec):
     got = make.read(make.pack(b"".join(lines), codec), max_record_bytes=100_000)
     assert got.ids == ["r0", "r1"]
     assert [(x.reason, x.locator.span) for x in got.losses] == [("too_large", len(big))]
+    assert got.losses[0].detail == (
+        f"{len(big)} bytes, more than reader.max_record_bytes (100000 bytes)"
+    )
 
 
 def test_jsonl_last_line_needs_no_newline_and_half_a_line_is_truncated(make):

@@ -123,6 +123,7 @@ def test_warc_record_above_the_limit_is_one_loss(make, codec):
     got = make.read(data, max_record_bytes=200_000)
     assert got.ids == ["<urn:0>", "<urn:2>"]
     assert [(x.reason, x.locator.span) for x in got.losses] == [("too_large", len(big))]
+    assert "more than reader.max_record_bytes (200000 bytes)" in got.losses[0].detail
 
 
 def test_warc_wrong_bytes_in_conversion_are_invalid_utf8(make):
