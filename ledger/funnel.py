@@ -10,6 +10,10 @@ import duckdb
 from ..documents.errors import UsageError, did_you_mean
 
 DIMENSIONS = ("pass", "stage", "source", "dump", "language", "account", "reason")
+_NAMES = """
+SELECT table_name FROM duckdb_tables()
+UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal
+"""
 
 
 class Answer(NamedTuple):
@@ -27,7 +31,7 @@ def ask(con: duckdb.DuckDBPyConnection, sql: str) -> Answer:
             return Answer([], [])
         return Answer([c[0] for c in result.description], result.fetchall())
     except duckdb.Error as error:
-        tables = [r[0] for r in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        tables = [r[0] for r in con.execute(_NAMES).fetchall()]
         msg = f"--sql: {str(error).splitlines()[0]}; tables: {', '.join(sorted(tables))}"
         raise UsageError(msg) from error
 

@@ -12,9 +12,12 @@ from .. import __version__
 
 NEEDED = (
     "numpy", "pyarrow", "numba", "duckdb", "typer", "PyYAML", "resiliparse", "fastokens",
-    "tokenizers", "zstandard", "brotli", "isal",
+    "tokenizers", "zstandard", "brotli", "isal", "jsonschema-rs", "fsspec",
 )  # fmt: skip
-OPTIONAL = ("datatrove", "ray", "torch")
+OPTIONAL = (
+    "datatrove", "ray", "s3fs", "tiktoken", "sentencepiece", "scikit-learn", "scipy", "requests",
+    "onnxruntime", "sentence-transformers", "torch",
+)  # fmt: skip
 LEAST_DISK = 1 << 30  # bytes free in the working folder
 
 
