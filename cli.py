@@ -192,7 +192,7 @@ def why(
 def sample(
     run_folder: RunFolder,
     stage: Annotated[
-        str | None, typer.Option(help="Of the documents that it dropped or cut.")
+        str | None, typer.Option(help="Of the documents that it dropped, cut or flagged.")
     ] = None,
     reason: Annotated[
         str | None, typer.Option(help="Of those dropped or cut for this reason.")
@@ -206,8 +206,12 @@ def sample(
     from .pipelines.display import outline, to_json
     from .pipelines.run import open_run
 
-    found = samples.sample(open_run(run_folder), stage=stage, reason=reason, n=n, seed=seed)
-    typer.echo(to_json(found) if json else outline(found))
+    opened = open_run(run_folder)
+    found = samples.sample(opened, stage=stage, reason=reason, n=n, seed=seed)
+    if not found:
+        _say(samples.nothing(opened, stage, reason))
+    if found or json:
+        typer.echo(to_json(found) if json else outline(found))
 
 
 @app.command()

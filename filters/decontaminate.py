@@ -89,6 +89,7 @@ class Decontaminate:
     revision: ClassVar[int] = 8
     reasons: ClassVar[tuple[str, ...]] = ("keep", "contaminated")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
+    flag: ClassVar[str] = "items"  # the score that marks what `keep` leaves: `sample` shows these
 
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""

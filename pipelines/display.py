@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .run import Run
 
 UNKNOWN = "unknown"
+# Of a document: null says that there is none of it, not that nobody knows.
+_ABSENT = frozenset({"url", "host", "turns", "shard", "training"})
 
 
 def to_json(value: Any) -> str:
@@ -94,7 +96,8 @@ def outline(value: Any, indent: int = 0) -> str:
             if isinstance(item, (Mapping, list, tuple)) and item:
                 lines += [f"{pad}{key}:", outline(item, indent + 1)]
             else:
-                lines.append(f"{pad}{str(key) + ':':<{wide}} {_leaf(item, pad)}".rstrip())
+                text = "none" if item is None and key in _ABSENT else _leaf(item, pad)
+                lines.append(f"{pad}{str(key) + ':':<{wide}} {text}".rstrip())
     elif isinstance(value, (list, tuple)):
         for item in value:
             text = outline(item, indent + 1)

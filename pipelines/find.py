@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..documents.errors import UsageError, did_you_mean
+from .run import REMOVALS
 
 if TYPE_CHECKING:
     from .run import Run
@@ -31,16 +33,45 @@ class Place:
 
 
 def find(run: Run, document: str) -> list[Place]:
-    """Every document of this URL, id (32 hex digits) or beginning of an id, in order of shards."""
+    """Every document of this URL, id (32 hex digits) or beginning of an id, in order of shards.
+
+    UsageError when there is none says why, as far as the run knows.
+    """
     by_id = re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},32}}", document.lower())
     found = list(_by_id(run, document.lower())) if by_id else []
     found = found or list(_by_url(run, document))
     if not found:
-        lost = _lost(run, document)
-        hint = did_you_mean(document, _some_urls(run)) if "://" in document and not lost else ""
-        msg = f"no document with URL or id {document!r} in {run.store.root}{hint}{lost}"
-        raise UsageError(msg)
+        raise UsageError(_absent(run, document, by_id=by_id is not None))
     return found
+
+
+def _absent(run: Run, document: str, *, by_id: bool) -> str:
+    """What to say of it: removed, lost when read, or asked by a name that is none."""
+    removed = sorted({i.hex() for ids in run.removals.values() for i in ids})
+    day = ""
+    if removed:
+        stamp = run.store.path(REMOVALS).stat().st_mtime
+        day = datetime.fromtimestamp(stamp, UTC).strftime("%Y-%m-%d")
+    mine = [i for i in removed if by_id and i.startswith(document.lower())]
+    if mine:
+        inside = sorted(s for s, ids in run.removals.items() if {i.hex() for i in ids} & {*mine})
+        return (
+            f"no document {document!r} in {run.store.root} any more: {', '.join(mine)} removed by "
+            f"`gristmill remove` on {day} or before ({REMOVALS}; shard {', '.join(inside)})"
+        )
+    msg = f"no document with URL or id {document!r} in {run.store.root}"
+    if lost := _lost(run, document):
+        return msg + lost
+    if "://" not in document:  # to find a source's own id, every shard would have to be read again
+        msg += "; ids are 32 hex digits, or their first 6 or more, as `sample` shows them. What the"
+        msg += " source itself calls a document (`id` of a row, WARC-Record-ID) is hashed into them"
+        msg += " and not kept"
+    if removed and not by_id:
+        return (
+            f"{msg}; `gristmill remove` took out {len(removed):,} on {day} or before, maybe this "
+            f"one too: {REMOVALS} keeps ids and no URLs"
+        )
+    return msg + (did_you_mean(document, _some_urls(run)) if "://" in document else "")
 
 
 def _lost(run: Run, url: str) -> str:

@@ -28,7 +28,7 @@ EXCERPT = 500  # characters of text that are shown
 def sample(
     run: Run, *, stage: str | None = None, reason: str | None = None, n: int = 5, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """`n` documents that `stage` dropped or cut (for `reason`); without a stage, of the corpus.
+    """`n` documents that `stage` dropped, cut or flagged (for `reason`), or any of the corpus.
 
     Of a stage that finds templates: the `n` largest, each with its slots marked.
     """
@@ -46,6 +46,24 @@ def sample(
             elif held and entry > held[0]:
                 heapq.heapreplace(held, entry)
     return [_shown(run, e[3], stage) for e in sorted(held, reverse=True)]
+
+
+def nothing(run: Run, stage: str | None, reason: str | None) -> str:
+    """What an empty sample means, for people."""
+    if stage is None:
+        return "no document is left in this run"
+    seen = 0
+    for which in run.passes:
+        for shard in run.shards:
+            name = attributes(which.name, shard)
+            if run.store.present(name) is None:
+                continue
+            file = pq.ParquetFile(run.store.path(name))
+            if f"{stage}.code" in file.schema_arrow.names:
+                column = file.read(columns=[f"{stage}.code"]).column(0)
+                seen += len(column) - column.null_count
+    why = "" if reason is None else f" for {reason}"
+    return f"{stage} dropped, cut or flagged none of {seen:,} documents{why}"
 
 
 def _check(run: Run, stage: str | None, reason: str | None) -> None:
@@ -78,11 +96,15 @@ def _candidates(
             continue
         file = pq.ParquetFile(run.store.path(name))
         about = [s for s in schema_meta(file.schema_arrow)["stages"] if s["name"] == stage]
+        own = which.stages[run.shards[shard].source]
+        flag = next((getattr(s, "flag", "") for s in own if s.name == stage), "")
         if stage is not None and not about:
             continue
         row = 0
         for group in range(file.num_row_groups):
-            for local, value in _rows(file, group, about[0] if about else None, reason):
+            for local, value in _rows(
+                file, group, about[0] | {"flag": flag} if about else None, reason
+            ):
                 found.append((Place(shard=shard, row=row + local, group=group, local=local), value))
             row += file.metadata.row_group(group).num_rows
     return found
@@ -95,15 +117,16 @@ def _rows(
     if about is None:
         table = file.read_row_group(group, columns=["id", "bytes"]).to_pylist()
         return [(i, r["id"]) for i, r in enumerate(table) if r["bytes"] is not None]
-    code, edits = f"{about['name']}.code", f"{about['name']}.edits"
+    code, edits, flag = (f"{about['name']}.{c}" for c in ("code", "edits", about["flag"]))
     columns = ["id", code] + ([edits] if about["edit_reasons"] is not None else [])
+    columns += [flag] if about["flag"] else []
     found = []
     for i, row in enumerate(file.read_row_group(group, columns=columns).to_pylist()):
         if row[code] is None:
             continue
         told = {about["reasons"][row[code]]}
         told |= {about["edit_reasons"][e["reason"]] for e in row.get(edits) or ()}
-        if reason in told or (reason is None and told != {"keep"}):
+        if reason in told or (reason is None and (told != {"keep"} or row.get(flag))):
             found.append((i, row["id"]))
     return found
 

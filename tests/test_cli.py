@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -189,7 +191,9 @@ def test_ledger_formats_hold_the_same_rows(small_run, tmp_path):
 def test_ledger_sql_and_its_mistakes(small_run):
     done = ask("ledger", small_run, "--sql", "SELECT count(*) AS n FROM runs", "--format", "json")
     assert json.loads(done.stdout) == [{"n": 1}]
-    assert "tables:" in ask("ledger", small_run, "--sql", "SELEC 1", code=2).stderr
+    listed = ask("ledger", small_run, "--sql", "SELEC 1", code=2).stderr.split("tables: ")[1]
+    assert {"flow", "balances", "funnel", "planned_served"} <= set(listed.strip().split(", "))
+    assert "duckdb" not in listed
     assert "did you mean 'stage'" in ask("ledger", small_run, "--by", "stge", code=2).stderr
     assert "choose one" in ask("ledger", small_run, "--by", "stage", "--sql", "x", code=2).stderr
     assert "--to" in ask("ledger", small_run, "--format", "parquet", code=2).stderr
@@ -219,6 +223,20 @@ def test_json_of_every_command_parses(small_run):
     step = json.loads(ask("mix", "trace", small_run, "--step", "0", "--json").stdout)
     assert step
     assert {s["step"] for s in step} == {0}
+
+
+def test_why_by_a_name_that_is_no_id_says_what_ids_are(small_run):
+    told = ask("why", small_run, "note-1", code=2).stderr
+    assert "32 hex digits" in told
+    assert "is hashed into them and not kept" in told
+    assert "did you mean" in ask("why", small_run, "https://quay.example/saling/5", code=2).stderr
+
+
+def test_why_says_none_where_a_document_has_no_turns(small_run):
+    (drawn,) = json.loads(ask("sample", small_run, "-n", "1", "--json").stdout)
+    lines = [line.split() for line in ask("why", small_run, drawn["id"]).stdout.splitlines()]
+    assert ["turns:", "none"] in lines
+    assert ["turns:", "unknown"] not in lines
 
 
 def test_plain_text_of_every_command(small_run):
@@ -314,6 +332,20 @@ def test_doctor_finds_this_machine_well():
     assert "BAD" not in text
     for word in ("pyarrow", "Numba's cache", "tokenizer: engine", "free disk"):
         assert word in text
+
+
+def test_doctor_knows_every_library_that_the_project_states():
+    from gristmill.pipelines.doctor import NEEDED, OPTIONAL
+
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = stated["optional-dependencies"]
+
+    def names(lines):
+        return {re.match(r"[\w-]+", line)[0].lower() for line in lines}
+
+    assert {n.lower() for n in NEEDED} == names(stated["dependencies"])
+    optional = names(line for e, lines in extras.items() if e != "dev" for line in lines)
+    assert set(OPTIONAL) == optional | {"torch"}  # a trainer's own
 
 
 def test_run_again_makes_nothing(small_run, mill):

@@ -75,8 +75,15 @@ def test_removed_document_is_nowhere_and_its_duplicate_takes_its_place(copy, inl
     assert (report.named, report.near, report.unknown) == (1, 0, [])
     assert {key for step, key in executor.made if step == "read"} == {shard}  # no other is read
     assert holds(copy, bytes.fromhex(witness)) == []
-    with pytest.raises(UsageError, match="no document"):
-        find(open_run(copy), witness)
+    for asked in (witness, witness[:10]):
+        with pytest.raises(
+            UsageError, match=f"{witness} removed by `gristmill remove` on 20"
+        ) as no:
+            find(open_run(copy), asked)
+        assert f"(removals.json; shard {shard})" in str(no.value)
+    with pytest.raises(UsageError, match=r"took out 1 on 20.*maybe this one") as no:
+        find(open_run(copy), "https://quay.example/saling/95")
+    assert "did you mean" not in str(no.value)
     assert any(kept(copy, removed))  # the next in the cluster
     assert verify_folder(copy) == []
     # the old plan: same positions, the document's tokens gone, everything else bit for bit
