@@ -109,8 +109,8 @@ def decide(docs, stage=STAGE, *, shards=2, partitions=1, seed=None):
     measured.edits.check(whole.column("text"), "templates")
     left = apply_edits(whole.column("text"), measured.edits).to_pylist()
     found = dict(zip(at.tolist(), table.to_pylist(), strict=True))
-    for i, row in found.items():
-        left[i] = None if row["code"] else left[i]
+    for i in np.flatnonzero(measured.scores["decision"]):
+        left[i] = None
     return found, left, measured
 
 

@@ -15,6 +15,22 @@ def tells(parameter: bytes, ignored, twin) -> bool:
     )
 
 
+def without_visits(path: bytes, ignored, twin) -> bytes:
+    """A path without `;jsessionid=...` and the like."""
+    keep = lambda m: m[0] if tells(m[1], ignored, twin) else b""  # noqa: E731
+    return re.sub(rb";([^/;]*)", keep, path)
+
+
+def parameters(query: bytes, ignored, twin) -> int:
+    """A sum over the parameters of a query that tell pages apart."""
+    found = 0
+    for parameter in query.split(b"&"):
+        bare = re.sub(rb"\A(amp;)+", b"", parameter)
+        if tells(bare, ignored, twin):
+            found += twin.fmix(twin.digits([64, *(c + 1 for c in bare)]))
+    return found
+
+
 def address(url: bytes, ignored, twin) -> int:
     """Hash of a URL without what does not tell pages apart; 0 for none."""
     if not url:
@@ -23,20 +39,18 @@ def address(url: bytes, ignored, twin) -> int:
     url = url[at + 3 :] if at >= 0 else url
     if re.match(rb"(?i)www\..", url):
         url = url[4:]
-    url = re.sub(rb"(?s)#(?!!).*", b"", url)
+    url, _, fragment = url.partition(b"#")
     place, _, query = url.partition(b"?")
     first, *parts = re.split(rb"(?=/)", place, maxsplit=1)
-    parts = [
-        re.sub(rb";([^/;]*)", lambda m: m[0] if tells(m[1], ignored, twin) else b"", x)
-        for x in parts
-    ]
-    place = b"".join([first, *parts])
+    place = b"".join([first, *(without_visits(x, ignored, twin) for x in parts)])
     host, rest = re.fullmatch(rb"(?s)([^/:]*)(.*)", place.rstrip(b"/")).groups()
     rest = re.sub(rb"(?s)\A:(80|443)(?=/|\Z)", b"", rest)
     values = [c + 1 for c in host.lower() + rest]
-    both = 0
-    for parameter in query.split(b"&"):
-        bare = re.sub(rb"\A(amp;)+", b"", parameter)
-        if tells(bare, ignored, twin):
-            both += twin.fmix(twin.digits([64, *(c + 1 for c in bare)]))
-    return max(twin.fmix(twin.digits([*values, both])), 1)
+    values.append(parameters(query, ignored, twin))
+    bang = fragment[:1] == b"!"
+    named = fragment[bang:].lstrip(b"/") and (bang or fragment[:1] == b"/")
+    if named and not re.match(rb"(?s)/media/.*:", fragment):
+        place, _, query = fragment.partition(b"?")
+        place = b"#" + without_visits(place, ignored, twin).rstrip(b"/")
+        values += [*(c + 1 for c in place), parameters(query, ignored, twin)]
+    return max(twin.fmix(twin.digits(values)), 1)

@@ -251,50 +251,6 @@ def sentences(fills, bridge):
     return groups
 
 
-SPACE = b"\t\v\f\r "
-
-
-def indented(raw: bytes):
-    """Whether a line begins with a tab or four blanks."""
-    line = raw.rstrip(b"\n")
-    return line[:1] == b"\t" or len(line) - len(line.lstrip(SPACE)) >= 4
-
-
-STARTS = re.findall(
-    r"\S+",
-    "#include #define #import #pragma import from using package public private static const def "
-    "class function func return export struct >>> $ git cd pip npm sudo apt docker make curl conda",
-)
-SIGN_OF_CODE = re.compile(
-    rb"(?:[A-Za-z0-9_]\((?:[\"&')*\[{]|(?:(?!s\)|es\)|e\)|n\)|en\)|er\)|in\)|innen\)"
-    rb"|[cCrR]\)|tm\)|TM\))"
-    rb"(?![0-9.,]*(?:[)\t\v\f\r ]|\Z))[^)\t\v\f\r ]*(?:\)|(?<=,)[\t\v\f\r ]))))"  # a call
-    rb"|__[A-Za-z0-9]"
-    rb"|(?<=[^\t\v\f\r ])->[a-z0-9_]|<-(?: |\Z)|\":"
-    rb"|(?: |\A)--[a-z]"
-    rb"|[A-Za-z0-9_]::[A-Za-z0-9_]|:=|&&"
-    rb"|(?<=.)[!+]=|(?<=. )=(?= .)|(?<=[^=])==(?!=| ?\Z)",
-    re.DOTALL,
-)
-
-
-def reads_as_code(bare: bytes) -> bool:
-    """Whether a line without white space around it is code by its looks."""
-    if not bare:
-        return False
-    ends = bare.endswith((b";", b"{", b"}")) or (bare[:1] == b"`" and bare[-1:] == b"`")
-    opens = re.match(rb"//|/\*|</|<[A-Za-z]", bare) is not None
-    clause = rb"(SELECT|FROM|WHERE|INSERT|UPDATE|DELETE|CREATE|JOIN|VALUES) (?!.[A-Z])."
-    opens = opens or re.match(clause, bare, re.DOTALL) is not None
-    option = re.match(rb"[a-z].* -[A-Za-z0-9]( |\Z)", bare, re.DOTALL) is not None
-    starts = bare.startswith(tuple(f"{x} ".encode() for x in STARTS))
-    return ends or opens or option or starts or SIGN_OF_CODE.search(bare) is not None
-
-
-def in_list(bare: bytes) -> bool:
-    return re.match(rb"([-*+]|\xe2\x80\xa2|[0-9]{1,3}[.)]) ", bare) is not None
-
-
 def beside(lines):
     """Digest of a candidate -> its neighbours on the page, before and after, as sets."""
     found = {}
@@ -390,36 +346,31 @@ def stand_once(lines, sizes):
     return [i in goes for i in range(size)]
 
 
-def strip(text: bytes, common, gone, pages, marked, sizes):
+def strip(text: bytes, common, gone, pages, marked, sizes, code):
     """Cuts (start, length, fewest pages), fill-in lines: number, words, bytes of the first.
 
     `pages`: digest of a line to pages that have it; `gone`: digest of a line to a set of "first",
-    "notice", "often", "before", "after".
+    "notice", "often", "before", "after"; `code`: `naive_code_lines`.
     """
     heading, paragraph, *_, items, program = sizes
     by_line = {line[0].line: line for line in lines_of(scan(text, common))}
-    lines, at, code = [], 0, False
+    lines, at = [], 0
     raws = re.findall(rb"[^\n]*\n|[^\n]+$", text)
     digests = {n: exact(line, text) for n, line in by_line.items()}
     may_go = {n for n, line in digests.items() if line in gone and line not in marked}
-    full = [raw for n, raw in enumerate(raws) if raw.strip(SPACE + b"\n") and n not in may_go]
-    block = indents = 4 * sum(map(indented, full)) < 3 * len(full)
+    codes = code.code_lines(raws, may_go)
     for number, raw in enumerate(raws):
         words = by_line.get(number, [])
-        bare = raw.rstrip(b"\n").lstrip(SPACE)
+        bare = raw.rstrip(b"\n").lstrip(code.SPACE)
         form = "plain"
-        deep = block and bare and indented(raw) and bare[:1] not in b"*+-"
-        if re.match(rb"```+[^`]*\Z|~~~", raw.strip(SPACE + b"\n")):
-            code, form = not code, "code"
-        elif code or deep or reads_as_code(raw.strip(SPACE + b"\n")):
+        if number in codes:
             form = "code"
         elif bare.startswith(b"#"):
             form = "heading"
         elif bare.startswith(b"|"):
             form = "table"
-        elif in_list(bare):
+        elif code.in_list(bare):
             form = "list"
-        block = indents and (form == "code" or not bare)
         state = "blank" if not bare else "kept"
         mine = digests.get(number, 0)
         if words and mine in marked:

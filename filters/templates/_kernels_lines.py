@@ -23,12 +23,16 @@ AGAIN = 3  # times; menus stand on a page twice or so
 ENDS = 2  # times; a menu may stand at both ends of a page, a scale of answers below each question
 AT_END, UNSEEN, MIXED = -2, -3, -4  # in place of a line's neighbour on a page
 STAYS, WENT = 5, 6  # states of lines while others are looked at; 1 in place of the first: it may go
+UNDERLINE = 4  # signs; fewer underline nothing
 HEADING = 4  # words; a line of at most so many may head the paragraph or list after it
 PARAGRAPH = 8  # words; a line of fewer is not one
 TABLE, CODE, LIST = 2, 3, 4  # forms of lines, beside 0 plain, 1 heading
 # Bits of lines, as of `_kernels_marks`: blank, begins with ``` or ~~~, indented, begins with - * or
-# +, reads as code, begins with # or |, an item of a list
+# +, reads as code, begins with # or |, an item of a list; begins as code and menus do; a fence of
+# ~, one with nothing behind it; <pre> opens, and closes; above them the number of a fence's signs
 BLANK, FENCE, DEEP, BULLET, READS, HASH, BAR, ITEM = (1 << _bit for _bit in range(8))
+OPENS, TILDE, BARE, PRE, PRE_END = (1 << _bit for _bit in range(8, 13))
+LENGTH = 16
 
 
 @njit(cache=True, nogil=True)
@@ -79,26 +83,51 @@ def _line_kinds(digests, lines, marks, first, last, gone, how, marked, kinds):
 
 
 @njit(cache=True, nogil=True)
+def _underlines(marks, kinds, i):
+    """Whether a fence is none but underlines the line before, as reStructuredText has headings."""
+    size = marks[i] >> LENGTH
+    if i == 0 or size < UNDERLINE or marks[i - 1] & BLANK or not marks[i] & BARE:
+        return False
+    return size >= kinds[i - 1, 1] - kinds[i - 1, 0] - 1
+
+
+@njit(cache=True, nogil=True)
 def _forms(marks, kinds):
     """Form of each line. Code stands between fences, is indented, where that tells, or reads so.
+
+    A fence ends at one of the same sign that is as long at least, <pre> where it is closed; what is
+    as long as the line above it underlines a heading. A line that begins as code and menus do
+    (`return policy`) is code beside a line of code.
 
     Whole pages as text are indented by depth, and hold no code for that: fewer than 3 of 4 lines
     may be, of those that do not go, or the lines that go would bear on what a second run takes.
     """
     balance = 0
+    closed = 0  # the last line that closes a <pre>
     for i in range(len(marks)):
         if kinds[i, 3] in (0, 2):
             balance += -1 if marks[i] & DEEP else 3
+        if marks[i] & PRE_END:
+            closed = i
     indents = balance > 0
     block = indents  # the line before is blank or indented code
-    code = False
+    fence = 0  # mark of the line that opened a fence, or a <pre>
+    near = False  # the line before, blank ones apart, is code
     for i in range(len(marks)):
         mark = marks[i]
         form = 0
-        if mark & FENCE:
-            code = not code
+        if fence:
             form = CODE
-        elif code or mark & READS or (block and mark & DEEP and not mark & BULLET):
+            if fence & PRE:
+                fence = 0 if mark & PRE_END else fence
+            elif mark & FENCE and mark & BARE and (mark ^ fence) & TILDE == 0:
+                fence = 0 if mark >> LENGTH >= fence >> LENGTH else fence
+        elif (mark & FENCE and not _underlines(marks, kinds, i)) or (mark & PRE and i < closed):
+            fence = np.int64(mark)
+            form = CODE
+        elif mark & READS or (block and mark & DEEP and not mark & BULLET):
+            form = CODE
+        elif near and mark & OPENS:
             form = CODE
         elif mark & HASH:
             form = 1
@@ -107,7 +136,13 @@ def _forms(marks, kinds):
         elif mark & ITEM:
             form = LIST
         block = indents and (form == CODE or mark & BLANK)
+        near = form == CODE or (near and mark & BLANK)
         kinds[i, 4] = form
+    near = False
+    for i in range(len(marks) - 1, -1, -1):
+        if near and marks[i] & OPENS:
+            kinds[i, 4] = CODE
+        near = kinds[i, 4] == CODE or (near and marks[i] & BLANK)
 
 
 @njit(cache=True, nogil=True)

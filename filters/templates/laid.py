@@ -31,7 +31,7 @@ class Lines(NamedTuple):
     view: TextView
     digests: np.ndarray  # uint64[lines]
     lines: np.ndarray  # int64[lines, 3]: first byte, byte after, words
-    marks: np.ndarray  # uint8[lines]: what each may be, as of `_kernels_marks`
+    marks: np.ndarray  # uint32[lines]: what each may be, as of `_kernels_marks`
     ends: np.ndarray  # int64[rows]
 
 
@@ -63,7 +63,7 @@ def lines_of(texts: pa.Array) -> Lines:
     ends = np.empty(view.rows, np.int64)
     kernels.lines_of(view.data, view.offsets, digests, found, ends)
     size = int(ends[-1]) if view.rows else 0
-    marked = np.empty(size, np.uint8)
+    marked = np.empty(size, np.uint32)
     marks.marks(view.data, found[:size], marked)
     return Lines(view, digests[:size], found[:size], marked, ends)
 
@@ -110,6 +110,15 @@ def strip(
     fills = np.empty((of.view.rows, 4), np.int64)
     number = lines.strip(*of[1:], *gone, *marked, rows, starts, lengths, least, fills)
     return [values[:number] for values in (rows, starts, lengths, least)], fills
+
+
+def emptied(of: Lines, rows: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Texts of which cuts of whole lines, in their order, leave no word, bool[rows]."""
+    said = np.append(0, np.cumsum(of.lines[:, 2] > 0))
+    begins, at = of.lines[:, 0], of.view.offsets[rows] + starts
+    cut = said[np.searchsorted(begins, at + lengths)] - said[np.searchsorted(begins, at)]
+    had = np.diff(said[of.ends], prepend=0)
+    return (had > 0) & (np.bincount(rows, cut, of.view.rows) == had)
 
 
 def in_code(of: Lines) -> np.ndarray:

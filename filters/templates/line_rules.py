@@ -57,12 +57,13 @@ class LineRules:
     """Cut notices, share bars, navigation of all pages (`templates: {lone: line_rules}`: of few).
 
     For recipes without `templates`, which counts the lines of a host and asks these rules only
-    where too few of its pages are seen. Scores int32: lines cut by each rule.
+    where too few of its pages are seen. Scores int32: lines cut by each rule, and lines with words
+    that are `left`; a document of which none is left is dropped as `emptied`.
     """
 
     name: ClassVar[str] = "line_rules"
-    revision: ClassVar[int] = 4
-    reasons: ClassVar[tuple[str, ...]] = ("keep",)
+    revision: ClassVar[int] = 5
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "emptied")
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
 
     notice_words: int = 2  # words of notices in a line (cookies, privacy, reserved ...)
@@ -96,6 +97,7 @@ class LineRules:
             name: np.bincount(rows[first[kind == k]], minlength=words.view.rows).astype(np.int32)
             for k, name in enumerate(KINDS, 1)
         }
+        counts["left"] = np.bincount(rows[first[~cut]], minlength=words.view.rows).astype(np.int32)
         edits = Edits(
             rows=rows[first[cut]],
             starts=starts,
@@ -106,8 +108,9 @@ class LineRules:
         return Measured(counts, edits)
 
     def verdict(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Keep every row."""
-        return np.zeros(len(scores[KINDS[0]]), np.uint8)
+        """Drop what is cut to its last word."""
+        gone = np.sum([scores[name] for name in KINDS], axis=0) > 0
+        return (gone & (scores["left"] == 0)).astype(np.uint8)
 
     def _kinds(
         self, words: Words, every: Lines, first: np.ndarray, row: np.ndarray, line: np.ndarray

@@ -56,7 +56,7 @@ from .count import Count
 from .families import CHOICES, Families
 from .gather import Gather
 from .keepers import DECIDED, Keepers, Kept
-from .laid import lines_of, strip
+from .laid import Lines, emptied, lines_of, strip
 from .line_rules import KINDS, LineRules
 from .rows import (
     ANCHOR,
@@ -86,6 +86,7 @@ BOUNDS = (  # a recipe has seen to it that these are whole numbers
     ("ngram", 2, 64), ("min_pages", 3, None), ("min_slotted", 0, None), ("min_prose", 0, None),
     ("exemplars", 1, None),
 )  # fmt: skip
+EMPTIED = 2  # place of that reason
 EXCERPT = 120  # characters of a line that are shown
 
 
@@ -98,7 +99,7 @@ class TemplateSurvey:
     """
 
     name: ClassVar[str] = "template_survey"
-    revision: ClassVar[int] = 5
+    revision: ClassVar[int] = 6
     reasons: ClassVar[tuple[str, ...]] = ("keep",)
     verdict_fields: ClassVar[frozenset[str]] = frozenset()
     needs_text: ClassVar[bool] = False
@@ -130,8 +131,8 @@ class Templates:
     """
 
     name: ClassVar[str] = "templates"
-    revision: ClassVar[int] = 8
-    reasons: ClassVar[tuple[str, ...]] = ("keep", "template")
+    revision: ClassVar[int] = 9
+    reasons: ClassVar[tuple[str, ...]] = ("keep", "template", "emptied")
     verdict_fields: ClassVar[frozenset[str]] = frozenset(
         {
             "line_pages", "line_share", "notice_hosts", "ngram", "min_pages", "min_share",
@@ -284,13 +285,18 @@ class Templates:
 
         Lines are found again by digest, with the kernel that counted them. Scores int32:
         `words`, `template_words`, `own_words` where the document is of a family, else 0;
-        `fill_lines`, `fill_words`: marked, not cut; `exemplar`; float64 `template_share`.
+        `fill_lines`, `fill_words`: marked, not cut; `exemplar`; float64 `template_share`; and the
+        `decision`, uint8: a document that stays and of which no word is left is emptied.
         """
         counted = {n: np.zeros(batch.num_rows, np.int32) for n in COUNTED}
         exemplar = np.zeros(batch.num_rows, bool)
         text = batch.column("text").take(pa.array(rows))
-        (*cuts, least), fills = self._lines(text, found)
+        lines = lines_of(text)
+        (*cuts, least), fills = self._lines(lines, found)
         at, starts, lengths, reasons = _with_rules(cuts, text, found)
+        decision = np.zeros(batch.num_rows, np.uint8)
+        decision[rows] = array(found, "code")
+        decision[rows[emptied(lines, at, starts, lengths)]] = EMPTIED
         for name in ("words", "template_words", "own_words"):
             counted[name][rows] = array(found, name)
         exemplar[rows] = array(found, "exemplar")
@@ -305,18 +311,18 @@ class Templates:
             reason_names=("boilerplate", *KINDS),
         )
         return Measured(
-            {**counted, "exemplar": exemplar, "template_share": share},
+            {**counted, "exemplar": exemplar, "template_share": share, "decision": decision},
             edits,
             Evidence(rows.astype(np.int64), notes),
         )
 
     @staticmethod
-    def _lines(text: pa.Array, found: pa.Table) -> tuple[list[np.ndarray], np.ndarray]:
-        """Cuts (rows, starts, lengths) and fill-in lines of some texts."""
+    def _lines(lines: Lines, found: pa.Table) -> tuple[list[np.ndarray], np.ndarray]:
+        """Cuts (rows, starts, lengths, least pages) and fill-in lines of some texts."""
         segments, gone_ends = _flat(found.column("segments"), _stays(found))
         gone = [segments.field(n).to_numpy(zero_copy_only=False) for n in ("line", "how", "pages")]
-        filled, marked_ends = _flat(found.column("filled"), np.ones(len(text), bool))
-        return strip(lines_of(text), (*gone, gone_ends), (filled.to_numpy(), marked_ends))
+        filled, marked_ends = _flat(found.column("filled"), np.ones(lines.view.rows, bool))
+        return strip(lines, (*gone, gone_ends), (filled.to_numpy(), marked_ends))
 
 
 def _stays(found: pa.Table) -> np.ndarray:

@@ -65,6 +65,15 @@ def test_line_rules_keep_content(text):
     assert left(text)[0] == [text]
 
 
+def test_line_rules_drop_what_is_cut_to_its_last_word_and_nothing_else():
+    texts = ["Tweet Share\n\n* * *\n", NAVIGATION, "", "* * *", "Tweet Share\nThe river is long.\n"]
+    found, scores = left(*texts)
+    assert [t.split() for t in found[:2]] == [["*", "*", "*"], []]
+    assert scores["left"].tolist() == [0, 0, 0, 0, 1]
+    codes = LineRules().verdict(scores)
+    assert [LineRules.reasons[code] for code in codes] == ["emptied"] * 2 + ["keep"] * 3
+
+
 def test_line_rules_slices_and_last_lines():
     column = pa.array(["x\n" * 3, "Good text.\nTweet Share"], pa.large_string())[1:]
     measured = checked_measure(LineRules(), pa.record_batch({"text": column}))

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from gristmill.filters.templates import Templates
+
 
 def test_headings_tables_and_code_stay_with_what_stays(hosts, draw):
     docs = [
@@ -235,6 +237,27 @@ def test_one_page_under_several_addresses_counts_once(hosts, draw):
     assert left == [d.text for d in docs]
 
 
+def test_page_of_boilerplate_alone_is_dropped_as_emptied(hosts, draw):
+    pages = [framed([hosts.prose(draw, 80)]) for _ in range(20)]
+    pages += [f"{MENU}\n\n* * *\n{FOOTER}", framed([]), framed(["Own."]), "* * *"]
+    found, left, measured = hosts.decide(hosts.host_of(pages))
+    reasons = [hosts.STAGE.reasons[code] for code in measured.scores["decision"]]
+    assert reasons == ["keep"] * 20 + ["emptied"] * 2 + ["keep"] * 2
+    assert not any(row["code"] for row in found.values())
+    assert left[20:] == [None, None, "Own.\n", "* * *"]
+    assert sum(MENU in text for text in left[:20]) == 1  # a page that stays keeps the line
+
+
+def test_page_that_line_rules_empty_is_dropped(hosts):
+    docs = [
+        hosts.Doc("Tweet Share\n\nHome\n", "https://a.example/", "a.example"),
+        hosts.Doc("Tweet Share\n", "https://b.example/", "b.example"),
+    ]
+    _, left, measured = hosts.decide(docs, Templates(lone="line_rules"))
+    assert left == ["\nHome\n", None]
+    assert measured.scores["decision"].tolist() == [0, 2]
+
+
 def test_evidence_of_a_cut_names_the_pages_that_have_it(hosts, draw):
     pages = [
         framed([hosts.prose(draw, 80)]) if i < 18 else hosts.prose(draw, 80) for i in range(20)
@@ -376,16 +399,6 @@ def test_sentences_that_fewer_than_half_of_the_pages_share_stay_at_an_end(hosts,
     assert hosts.decide(hosts.host_of(fewer))[1] == fewer
     left = hosts.decide(hosts.host_of(pages))[1]
     assert sum(closing[0] in text for text in left) == 1
-
-
-def test_form_at_the_foot_goes_whole_where_one_line_in_three_is_a_sentence(hosts, draw):
-    lines = ["Was this page of help?", "Thank you for it", "Subject", "Choose one", "Send"]
-    long = hosts.prose(draw, 38)
-    for form, whole in (([long, *lines], True), ([long, long + "s", *lines[:3]], False)):
-        pages = ["\n".join([hosts.prose(draw, 80), *([] if i % 3 else form)]) for i in range(60)]
-        left = hosts.decide(hosts.host_of(pages))[1]
-        assert sum(long in text for text in left) == (1 if whole else 20)
-        assert sum("Subject" in text for text in left) == 1
 
 
 def test_short_lines_in_a_row_are_the_page_s_own(hosts, draw):

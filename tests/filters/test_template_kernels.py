@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -59,6 +61,8 @@ PIECES = st.sampled_from(
         # Words are read eight bytes at a time, those of other scripts byte by byte.
         *("Zymurgys", "z2zymurgyZ", "zymurgiczymurgic", "zymurgyé", "@", "[", "`", "{", "/", ":"),
         *("C++ ", "C# ", "-"),
+        *("````\n", "~~~~~\n", "~~~ b ~~~\n", "<pre>\n", "</pre>\n", "</PRE>x\n", "return "),
+        *("from ", "import ", "$ ", "x;\n"),
     ]
 )
 TEXTS = st.one_of(
@@ -74,6 +78,11 @@ BATCHES = st.lists(st.one_of(st.none(), TEXTS), max_size=5)
 @pytest.fixture(name="twin", scope="session")
 def twin_fixture(naive):
     return naive("naive_templates")
+
+
+@pytest.fixture(name="code", scope="session")
+def code_fixture(naive):
+    return naive("naive_code_lines")
 
 
 def sliced(values, cut):
@@ -133,7 +142,7 @@ HOW = {"first": 1, "notice": 4, "often": 8, "before": 16, "after": 32, "nearly":
 
 
 @given(BATCHES, st.integers(0, 2), st.data())
-def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
+def test_strip_arbitrary_bytes_equals_twin(twin, code, values, cut, data):
     column, texts = sliced(values, cut)
     gone, marked = [], []
     hows = st.sets(st.sampled_from([*HOW]), min_size=data.draw(st.integers(0, 4)))
@@ -163,7 +172,8 @@ def test_strip_arbitrary_bytes_equals_twin(twin, values, cut, data):
     sizes = [getattr(kernels_lines, name) for name in names]
     expected = []
     for row, text in enumerate(texts):
-        cuts, told = twin.strip(text, common(), gone[row], pages[row], set(marked[row]), sizes)
+        of = gone[row], pages[row], set(marked[row])
+        cuts, told = twin.strip(text, common(), *of, sizes, code)
         expected += [(row, *c) for c in cuts]
         assert tuple(fills[row].tolist()) == told
     found = [x.tolist() for x in (rows, starts, lengths, least)]
@@ -181,15 +191,35 @@ WRITTEN = st.one_of(
         ),
         max_size=6,
     ).map(" ".join),
+    st.lists(
+        st.sampled_from(
+            [
+                *("from", "import", "return", "as", "$", "git", "status", "cd", "..", "make", "p"),
+                *("a_b", "a_", "ab.c", "a.b", "x=1", "$x", "./", "~", "//", "/", "'x'", '"', "\\"),
+                *("using namespace", "make install", "install", "function", "", ".", "a(", "tag"),
+            ]
+        ),
+        min_size=1,
+        max_size=5,
+    ).map(" ".join),
 )
 
 
 @given(WRITTEN)
-def test_marks_of_any_line_equal_twin(twin, line):
+def test_marks_of_any_line_equal_twin(code, line):
     lines = laid.lines_of(pa.array([line], pa.large_string()))
-    reads = lines.marks & kernels_marks.READS != 0
-    bare = line.encode().strip(twin.SPACE)
-    assert reads.tolist() == [twin.reads_as_code(bare)][: len(reads)]
+    bare = line.encode().strip(code.SPACE)
+    reads = code.reads_as_code(bare)
+    found = [(reads, not reads and code.opened(bare) is False)][: len(lines.marks)]
+    bits = kernels_marks.READS, kernels_marks.OPENS
+    assert [tuple(mark & bit != 0 for bit in bits) for mark in lines.marks] == found
+
+
+@given(st.lists(st.one_of(WRITTEN, PIECES)).map("\n".join))
+def test_code_of_any_text_equals_twin(code, text):
+    found = laid.in_code(laid.lines_of(pa.array([text], pa.large_string())))
+    raws = re.findall(rb"[^\n]*\n|[^\n]+$", text.encode())
+    assert set(np.flatnonzero(found).tolist()) == code.code_lines(raws, set())
 
 
 @pytest.mark.parametrize(
@@ -210,12 +240,17 @@ def test_marks_of_any_line_equal_twin(twin, line):
             "a.b->c",
             "std::sort",
         ),
-        *("// a remark", "<div>", "y := 3", "run()", "items.append(row, 3)"),
+        *("// a remark", "<div>", "y := 3", "run()", "items.append(row, 3)", "x <- 5"),
+        *("import numpy as np", "from os import path", "from .a import *", "import java.util.List"),
+        *('import React from "react"', "return self.name", "return my_name", "$ ls", "cd ../a"),
+        *("cd build/", "git status", "make install", "export PATH=/usr/bin", "cd $HOME/x b"),
+        *("make CC=gcc", "curl https://a.example", "using namespace std", "docker ps"),
+        *("export default x", "package main", "pip install x", "import (", "git cherry-pick x"),
     ],
 )
-def test_code_of_any_kind_reads_as_code(twin, line):
+def test_code_of_any_kind_reads_as_code(code, line):
     assert laid.lines_of(pa.array([line])).marks[0] & kernels_marks.READS
-    assert twin.reads_as_code(line.encode())
+    assert code.reads_as_code(line.encode())
 
 
 @pytest.mark.parametrize(
@@ -233,11 +268,22 @@ def test_code_of_any_kind_reads_as_code(twin, line):
             "=====",
             "=)",
         ),
+        *("return policy", "return to our-shop.example now", "from our blog", "make a booking"),
+        *("public holidays 2024", "import duties", "import & export", "class schedule", "<- Back"),
+        *("function rooms", "private dining", "package holidays / cruises", "using this site"),
+        *("static caravans", "apt rentals", "cd reviews", "docker jobs", "git tutorials"),
+        *(
+            "$ 20 off",
+            "curl your hair",
+            "from $5 to $9",
+            "from 9 a.m. to 5 p.m.",
+            "make it as you like it",
+        ),
     ],
 )
-def test_furniture_of_pages_reads_not_as_code(twin, line):
+def test_furniture_of_pages_reads_not_as_code(code, line):
     assert not laid.lines_of(pa.array([line])).marks[0] & kernels_marks.READS
-    assert not twin.reads_as_code(line.encode())
+    assert not code.reads_as_code(line.encode())
 
 
 @pytest.mark.parametrize(
@@ -273,7 +319,7 @@ def test_masks_language_without_a_table_is_not_masked_away():
 
 
 PARTS = (
-    "http|https|://|www.|WWW.|A.Example|a.example|/|/|#|#!|b|B|?q=1|é|:80|:443|:8|?|&|&|="
+    "http|https|://|www.|WWW.|A.Example|a.example|/|/|#|#!|#/|/media/|:|b|B|?q=1|é|:80|:443|:8|?|&|&|="
     "|utm_a=1|UTM_|gclid=2|GCLID|gclid|;|;jsessionid=3|amp;|_gl=4"
 )
 ADDRESSES = st.lists(st.sampled_from(PARTS.split("|"))).map("".join)
@@ -290,9 +336,22 @@ def test_addresses_hash_equals_twin(naive, twin, values, cut):
     assert out.tolist() == [address((v or "").encode(), told, twin) for v in values[cut:]]
 
 
+def test_addresses_whose_fragment_is_a_route_leave_out_the_same():
+    same = [
+        "https://a.example/#/b",
+        "http://www.a.example:80?utm_source=x#/b/",
+        "a.example#/b?gclid=1",
+    ]
+    view = text_view(pa.array(same, pa.large_string()))
+    out = np.empty(view.rows, np.uint64)
+    kernels_url.hash_addresses(view.data, view.offsets, ignored(), out)
+    assert len(set(out.tolist())) == 1
+
+
 def test_addresses_of_one_page_have_one_hash():
     same = [
         "http://a.example/b", "https://www.A.example/b/", "https://a.example/b#part",
+        "https://a.example/b#/", "https://a.example/b#!", "https://a.example/b#/media/File:X.jpg",
         "https://a.example:443/b", "https://a.example/b?", "https://a.example/b/?utm_source=x",
         "https://a.example/b?PHPSESSID=1&utm_id=2", "https://a.example/b;jsessionid=4F",
         "http://a.example/b/;JSESSIONID=1?_gl=x", "http://a.example/b;/?gclid=",
@@ -303,6 +362,8 @@ def test_addresses_of_one_page_have_one_hash():
         "https://a.example/b;q=1", "https://a.example/b?q=1&q=1", "https://a.example/b?r=1",
         "https://a.example/b?q=1&r=2", "https://a.example/b?q=2&r=1", "https://a.example/b?q=1r=2",
         "https://a.example//b", "https://a.example/b/c", "https://a.example/b?amp=1",
+        "https://a.example/b#/part", "https://a.example/b#/part/c", "https://a.example/b?q=1#/part",
+        "https://a.example/b#/part?q=1", "https://a.example/b#!/part", "https://a.example/b#/media/x",
     ]  # fmt: skip
     view = text_view(pa.array([*same, *others], pa.large_string()))
     out = np.empty(view.rows, np.uint64)
@@ -322,8 +383,44 @@ def test_addresses_order_of_parameters_does_not_count(order, between):
 
 @pytest.mark.parametrize(
     ("line", "fence"),
-    [("```", True), ("```python", True), ("````", True), ("~~~", True), ("```so```", False)],
+    [
+        *(("```", True), ("```python", True), ("````", True), ("~~~", True), ("```so```", False)),
+        *(("~~~ sh", True), ("~~~ News ~~~", False), ("``", False), ("~~ ~", False)),
+    ],
 )
-def test_fences_open_with_a_name_and_end_in_no_backticks(line, fence):
+def test_fences_open_with_a_name_and_have_no_sign_behind_it(line, fence):
     mark = laid.lines_of(pa.array([line])).marks[0]
     assert (mark & kernels_marks.FENCE != 0) == fence
+
+
+FENCED = [
+    ("````", "```sh", "a", "```", "b", "````"),  # the shorter one within closes nothing
+    ("~~~", "a", "```", "b", "~~~~"),
+    ("```", "a", "~~~", "```sh", "b", "```"),  # nor another sign, nor one with a name
+    ("<pre>", "a", "```", "b", "</pre>"),
+    ('<PRE class="x">', "a", "b</pre></div>"),
+]
+
+
+@pytest.mark.parametrize("lines", FENCED)
+def test_fences_close_with_the_same_sign_and_as_many_of_it(lines):
+    text = "\n".join(["before", *lines, "after"])
+    found = laid.in_code(laid.lines_of(pa.array([text], pa.large_string())))
+    assert found.tolist() == [False, *(True for _ in lines), False]
+
+
+@pytest.mark.parametrize("text", ["A title\n~~~~~~~\nText", "~" * 9 + "\nText", "One\n~~~~\nText"])
+def test_underlines_and_rules_open_no_fence(text):
+    assert not laid.in_code(laid.lines_of(pa.array([text], pa.large_string()))).any()
+
+
+def test_pre_that_is_not_closed_or_in_one_line_opens_none():
+    for lines in (["<pre>", "a", "b"], ["<pre>x</pre>", "a", "b"], ["a", "</pre>", "b"]):
+        found = laid.in_code(laid.lines_of(pa.array(["\n".join(lines)], pa.large_string())))
+        assert found.tolist() == [line.startswith("<") for line in lines]
+
+
+def test_menu_words_are_code_beside_code_alone():
+    text = "return policy\n\nfrom our blog\nNews\nimport os\n\nimport sys\nx = f(1)\nreturn x\n\nb"
+    found = laid.in_code(laid.lines_of(pa.array([text], pa.large_string())))
+    assert np.flatnonzero(found).tolist() == [4, 6, 7, 8]

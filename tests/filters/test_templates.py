@@ -287,3 +287,13 @@ def test_nothing_in_nothing_out(hosts):
 def test_wrong_fields_are_named(fields, says):
     with pytest.raises(UsageError, match=says):
         Templates(**fields)
+
+
+def test_form_at_the_foot_goes_whole_where_one_line_in_three_is_a_sentence(hosts, draw):
+    lines = ["Was this page of help?", "Thank you for it", "Subject", "Choose one", "Send"]
+    long = hosts.prose(draw, 38)
+    for form, whole in (([long, *lines], True), ([long, long + "s", *lines[:3]], False)):
+        pages = ["\n".join([hosts.prose(draw, 80), *([] if i % 3 else form)]) for i in range(60)]
+        left = hosts.decide(hosts.host_of(pages))[1]
+        assert sum(long in text for text in left) == (1 if whole else 20)
+        assert sum("Subject" in text for text in left) == 1

@@ -213,3 +213,42 @@ def test_run_boilerplate_is_cut_and_told(tiny, ask, naive):
             note = stage["evidence"]["boilerplate"]
             assert note["pages_of_host"] == 20
             assert {cut["pages"] for cut in note["cuts"]} == {20}
+
+
+@pytest.mark.parametrize(
+    ("stage", "host"),
+    [
+        ("templates", "a.example"),
+        ("{templates: {lone: line_rules}}", "b.example"),
+        ("line_rules", "b.example"),
+    ],
+)
+def test_run_drops_and_books_a_page_of_which_no_word_is_left(tiny, ask, naive, stage, host):
+    hosts, draw = naive("made_hosts"), random.Random(12)
+    bar = "Share Tweet Facebook"
+    rows = [
+        {"text": "\n".join([bar, hosts.prose(draw, 80 + i)]), "url": f"https://a.example/{i}"}
+        for i in range(20)
+    ]
+    rows.append({"text": f"{bar}\n\n", "url": f"https://{host}/bar"})
+    out = tiny(FRAMED.replace("[templates]", f"[{stage}]"), a=rows).out
+    assert verify(open_run(out)) == []
+    left = [
+        text
+        for path in sorted((out / "corpus").glob("*.parquet"))
+        for text in pq.read_table(path)["text"].to_pylist()
+    ]
+    assert len(left) == 20
+    assert all(text.split() for text in left)
+    name = "line_rules" if stage == "line_rules" else "templates"
+    said = f"SELECT account, reason, documents, bytes, tokens FROM flow WHERE stage = '{name}'"
+    books = {(account, reason): rest for account, reason, *rest in ask(out, said)}
+    into, kept, gone = books["in", ""], books["kept", ""], books["dropped", "emptied"]
+    cut = [rest for (account, _), rest in books.items() if account == "stripped"]
+    assert [into[0], gone[0]] == [kept[0] + 1, 1]
+    assert into[1:] == [kept[k] + gone[k] + sum(c[k] for c in cut) for k in (1, 2)]
+    assert gone[1] == (0 if stage == "templates" else 1)  # the blank line below the bar
+    (document,) = why(open_run(out), f"https://{host}/bar")["documents"]
+    told_ = next(s for p in document["passes"] for s in p["stages"] if s["stage"] == name)
+    assert told_["verdict"] == "emptied"
+    assert told_["cuts"][0]["text"].startswith(bar)
