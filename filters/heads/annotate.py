@@ -9,7 +9,8 @@ HTTP is `requests` over urllib3: fasttext-community, which the `quality` extra n
 them, and urllib3's `Retry` already waits as `Retry-After` says, backs off on 429 and 5xx, on
 connections refused or cut, and on timeouts. An answer that does not fit the rubric is asked for
 again (`attempts` in all), then booked as `failed`, as is a request that the server keeps refusing;
-401, 403 and 404 stop the run, for they would fail every text.
+401, 403 and 404 stop the run, for they would fail every text, and so do eight texts in a row (twice
+`concurrency` at least) that the server refused or did not answer: the next run asks for them again.
 
 A long text is judged by its beginning and a piece from its middle, cut between words. Tokens before
 the run are an estimate (4 bytes a token), after it what the server counted, or unknown.
@@ -36,6 +37,8 @@ KEY = "OPENAI_API_KEY"  # the environment's; a key never stands in a file or an 
 _BYTES_A_TOKEN = 4  # a rough mean of English; said to be an estimate wherever it shows
 _ANSWER_TOKENS = 24  # `{"edu": 3, "know": 2, "templ": 0}` and its frame
 _FATAL = frozenset({400, 401, 403, 404, 405})  # every text would get the same
+_MUTE = ("no answer", "status ")  # how a failure begins that is the server's and not the text's
+_GIVE_UP = 8  # texts in a row that fail so, twice `concurrency` at least: all would
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,7 +158,7 @@ def annotate(
     say: Callable[[str], None],
 ) -> Tally:
     """Ask for the labels of `documents`, append them to `out`; return what it came to."""
-    tally = Tally()
+    tally, mute = Tally(), 0
     out.parent.mkdir(parents=True, exist_ok=True)
     local = threading.local()
     waits = _Waits(say)
@@ -171,6 +174,8 @@ def annotate(
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 file.flush()
                 _count(tally, row)
+                mute = mute + 1 if str(row.get("failed", "")).startswith(_MUTE) else 0
+                _hold_on(asker, tally, row, mute)
                 if (tally.labelled + tally.failed) % 100 == 0:
                     say(f"{tally.labelled} labelled, {tally.failed} failed of {len(documents)}")
         except BaseException:
@@ -179,6 +184,17 @@ def annotate(
     if tally.tokens_in is not None and tally.tokens_out is not None:
         tally.cost = _price(asker, tally.tokens_in, tally.tokens_out)
     return tally
+
+
+def _hold_on(asker: Asker, tally: Tally, row: dict[str, Any], mute: int) -> None:
+    """StopError where `mute` texts in a row, this the last, failed by the server's fault."""
+    if mute >= max(_GIVE_UP, 2 * asker.concurrency):
+        msg = (
+            f"{asker.endpoint}: {mute} texts in a row have no label ({row['failed']}, each after "
+            f"{asker.retries} more requests); {tally.labelled} labelled. See that the server is "
+            "up; the same command goes on"
+        )
+        raise StopError(msg)
 
 
 def _bounded(

@@ -68,8 +68,10 @@ def _weigh(block: Any, unit: np.ndarray, recipe: Recipe, share: float) -> np.nda
     scale *= np.maximum(1.0, times) ** -recipe.burst
     rows = block @ sparse.diags(scale)
     centre = np.asarray(rows.mean(axis=0)).ravel()
-    spread = rows.multiply(rows).sum() / block.shape[0] - centre @ centre
-    return scale * np.sqrt(share / (spread if spread > 0 else 1.0))
+    square = rows.multiply(rows).sum() / block.shape[0]
+    spread = square - centre @ centre
+    # texts of one length: what rounding leaves is no variance
+    return scale * np.sqrt(share / (spread if spread > 1e-9 * square else 1.0))
 
 
 def _least(means: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...documents.errors import UsageError
 from .._reading import read
 from . import fit
 from .data import NOMINAL, Labelled, Recipe
@@ -41,10 +42,32 @@ def train(data: Labelled, recipe: Recipe, known: Read | None = None) -> Head:
     """The head that a recipe makes of labelled texts; `known` holds the texts of all of them."""
     known = known or read_tokens(data.texts, recipe)
     least = recipe.at_least, recipe.pairs_at_least
+    hold_to_folds(data, data.sites, recipe.folds)
     found = space(known.tokens, known.rows, recipe.bucket, *least)
+    if found.columns < 2:  # every text has its end
+        msg = (
+            f"{recipe.head}: no word stands in {recipe.at_least} of {len(data.ids)} texts: nothing "
+            "to learn from; label more texts, or lower at_least in the recipe"
+        )
+        raise UsageError(msg)
     means = matrix(known.tokens, known.rows, found)
     with _one_thread():
         return _fit(data, recipe, found, means)
+
+
+def hold_to_folds(data: Labelled, groups: np.ndarray, count: int) -> None:
+    """UsageError where the texts of all folds but one lack a second label, for any of them."""
+    fold = fit.folds(groups, count)
+    for k in np.unique(fold):
+        seen = np.unique(data.truth[fold != k])
+        if len(seen) < 2:
+            left = f"the label {data.labels[seen[0]]} alone" if len(seen) else "no text"
+            msg = (
+                f"{len(data.ids)} texts of {len(np.unique(groups))} sites: without one of {count} "
+                f"folds of sites {left} is left to learn from; label more texts, of more sites and "
+                "of each label some"
+            )
+            raise UsageError(msg)
 
 
 def _fit(data: Labelled, recipe: Recipe, found: Space, means: Any) -> Head:
@@ -96,6 +119,7 @@ def cross_fit(
     from ..fasttext import load
     from .write import write
 
+    hold_to_folds(data, groups, count)
     known = read_tokens(data.texts, recipe)
     fold = fit.folds(groups, count)
     out = {kind: np.zeros((len(data.texts), len(data.labels))) for kind in kinds}

@@ -209,6 +209,19 @@ def test_annotate_books_a_text_that_is_always_refused_and_goes_on(serve, rubric,
     assert (tally.labelled, tally.failed) == (3, 1)
 
 
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_annotate_gives_up_on_a_server_that_answers_no_text(serve, rubric, tmp_path, concurrency):
+    up = []
+    server = serve(lambda text, nth: GOOD if up or text in {"text 0", "text 9"} else (500, {}, ""))
+    asker = ask(server, rubric, retries=1, concurrency=concurrency)
+    with pytest.raises(StopError, match=r"8 texts in a row have no label \(status 500, .*goes on"):
+        run(texts(300), tmp_path / "out.jsonl", asker)
+    assert len({a[0] for a in server.asked}) < 40
+    up.append(True)
+    tally, rows = run(texts(300), tmp_path / "out.jsonl", asker)
+    assert tally.labelled + tally.reused == len(rows) == 300
+
+
 def test_annotate_books_a_timeout(serve, rubric, tmp_path):
     gate = threading.Event()
 

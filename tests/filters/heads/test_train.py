@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -128,6 +129,46 @@ def test_evaluate_refuses_a_truncated_model(folder, tmp_path):
             commands.evaluate(folder / "edu.yaml", path, folder, None, quiet)
     with pytest.raises(UsageError, match="truncated"):
         commands.quantize(dense, tmp_path / "again.ftz")
+
+
+def few(where, rows, more=""):
+    lines = [json.dumps({"id": f"p{i}", "text": text}) for i, (_, _, text) in enumerate(rows)]
+    (where / "pages.jsonl").write_text("\n".join(lines) + "\n")
+    labels = [f"p{i},{site},{label}" for i, (site, label, _) in enumerate(rows)]
+    (where / "pages.csv").write_text("\n".join(["id,site,edu", *labels]) + "\n")
+    (where / "edu.yaml").write_text(
+        "texts: pages.jsonl\nlabels: pages.csv\nhead: edu\nlabel: edu\npositive: 1\n" + more
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("one", i % 3, f"proof {i} buy") for i in range(40)], "40 texts of 1 sites: without one"),
+        ([(f"s{i}", i % 3, "") for i in range(40)], "no word stands in"),
+        ([("a", 0, "buy now"), ("b", 1, "a proof of it")] * 2, "is left to learn from"),
+    ],
+)
+def test_train_names_what_texts_lack(tmp_path, rows, message):
+    few(tmp_path, rows)
+    with pytest.raises(UsageError, match=message):
+        commands.train(tmp_path / "edu.yaml", tmp_path, tmp_path / "edu.bin", quiet)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_few_texts_make_a_head_with_figures_or_one_line(tmp_path, seed):
+    draw = np.random.default_rng(seed)
+    words = [*LESSON, *SHOP]
+    rows = [
+        (f"s{draw.integers(1 + seed)}", draw.integers(3), " ".join(draw.choice(words, seed)))
+        for _ in range(int(draw.integers(2, 30)))
+    ]
+    few(tmp_path, rows, "at_least: 1\nbucket: 1024\n")
+    found = None
+    with suppress(UsageError):
+        _, small = trained(tmp_path, tmp_path)
+        found = commands.evaluate(tmp_path / "edu.yaml", small, tmp_path, None, quiet)
+    assert found is None or len(found["ladder"]) == 6
 
 
 def test_evaluate_names_the_kinds(folder, tmp_path):
