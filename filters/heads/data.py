@@ -16,6 +16,7 @@ import yaml
 from ...documents.errors import UsageError, did_you_mean
 from ...documents.files import read_lines
 from .._cards import MOST
+from .._hosts import host_of
 from .._reading import LEAST
 
 GRADED, NOMINAL = "graded", "nominal"
@@ -27,7 +28,7 @@ class Recipe:
 
     head: str  # its name
     texts: str  # JSONL of id and text, relative to the data folder
-    labels: str  # CSV of id, site and labels
+    labels: str  # CSV of id, site and labels; or `.jsonl`, as `annotate` writes it
     label: str  # the column
     site: str = "site"  # the column that no fold splits
     kind: str = GRADED  # whole numbers from 0, or `nominal`: names
@@ -124,37 +125,37 @@ def read_recipe(path: Path) -> Recipe:
 
 def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
     """Join texts and labels by id, in the order of ids; UsageError where one misses the other."""
-    table: dict[str, dict[str, Any]] = {}
-    raw = "\n".join(line for _, line in read_lines(labels, "labels"))
-    for row in csv.DictReader(io.StringIO(raw)):
-        for column in ("id", recipe.site, recipe.label):
-            if not row.get(column):
-                msg = f"{labels}: no {column!r} in {row}; columns: {', '.join(map(str, row))}"
-                raise UsageError(msg)
-        table[row["id"]] = row
     found: dict[str, str] = {}
+    sites: dict[str, str] = {}
     for number, line in read_lines(texts, "texts"):
         try:
             entry = json.loads(line)
             found[entry["id"]] = str(entry["text"])
-        except (ValueError, TypeError, KeyError) as error:
+            host = host_of(str(entry.get("url") or "").rpartition("://")[2].partition("/")[0])
+            sites[entry["id"]] = str(entry.get(recipe.site) or host or entry["id"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             msg = f"{texts}:{number}: expected JSON with 'id' and 'text': {error!r}"
             raise UsageError(msg) from error
+    if ".jsonl" in labels.suffixes:
+        table, failed = _annotated(labels, recipe, sites)
+        found = {i: text for i, text in found.items() if i not in failed}
+    else:
+        table = _by_hand(labels, recipe)
     missing = sorted(table.keys() ^ found.keys())
     if missing:
         msg = f"{texts}, {labels}: {len(missing)} ids stand in one alone, such as {missing[0]!r}"
         raise UsageError(msg)
     ids = tuple(sorted(table))
     names, truth = _truth([table[i][recipe.label] for i in ids], recipe, labels)
-    sites = [table[i][recipe.site] for i in ids]
+    of = [table[i][recipe.site] for i in ids]
     digest = hashlib.sha256()
-    for i, site in zip(ids, sites, strict=True):
+    for i, site in zip(ids, of, strict=True):
         for part in (i, site, table[i][recipe.label], found[i]):
             digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return Labelled(
         ids,
         tuple(found[i] for i in ids),
-        np.array(sites),
+        np.array(of),
         np.array([table[i].get("page_type") or "" for i in ids]),
         names,
         truth,
@@ -163,11 +164,55 @@ def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
     )
 
 
+def _by_hand(labels: Path, recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """Rows of a CSV file by id."""
+    table: dict[str, dict[str, Any]] = {}
+    raw = "\n".join(line for _, line in read_lines(labels, "labels"))
+    for row in csv.DictReader(io.StringIO(raw)):
+        for column in ("id", recipe.site, recipe.label):
+            if not row.get(column):
+                msg = (
+                    f"{labels}: no {column!r} in {str(row)[:200]}; expected CSV with a head, or "
+                    "what `quality annotate` writes, in a file named .jsonl"
+                )
+                raise UsageError(msg)
+        table[row["id"]] = row
+    return table
+
+
+def _annotated(
+    labels: Path, recipe: Recipe, sites: dict[str, str]
+) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """Rows of `quality annotate` by id, the last of each; and the ids that have no label yet.
+
+    The site is the row's, else that of its text: its `site`, the host of its `url`, or its id.
+    """
+    table: dict[str, dict[str, Any]] = {}
+    failed: set[str] = set()
+    for number, line in read_lines(labels, "labels"):
+        try:
+            row = json.loads(line)
+            name = row["id"]
+            if "failed" in row:
+                failed.add(name)
+                continue
+            row[recipe.label] = str(row[recipe.label])
+            row[recipe.site] = str(row.get(recipe.site) or sites.get(name) or name)
+            table[name] = row
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            msg = (
+                f"{labels}:{number}: expected a line of `quality annotate` with 'id' and "
+                f"{recipe.label!r}: {error!r}"
+            )
+            raise UsageError(msg) from error
+    return table, failed - table.keys()
+
+
 def _beside(rows: list[dict[str, Any]], recipe: Recipe, where: Path) -> np.ndarray:
     """The columns of `also` as numbers: as they are, or one of n."""
     found: list[np.ndarray] = [np.empty((len(rows), 0))]
     for name in filter(None, (part.strip() for part in recipe.also.split(","))):
-        values = [row.get(name) or "" for row in rows]
+        values = ["" if row.get(name) is None else str(row[name]) for row in rows]
         if not all(values):
             msg = f"{where}: also: {name}: no value for {rows[values.index('')]['id']}"
             raise UsageError(msg)

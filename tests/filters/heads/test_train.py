@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from contextlib import suppress
 
@@ -169,6 +170,46 @@ def test_few_texts_make_a_head_with_figures_or_one_line(tmp_path, seed):
         _, small = trained(tmp_path, tmp_path)
         found = commands.evaluate(tmp_path / "edu.yaml", small, tmp_path, None, quiet)
     assert found is None or len(found["ladder"]) == 6
+
+
+def test_train_joins_what_annotate_wrote_by_site_host_or_id(folder, tmp_path):
+    rows = list(csv.DictReader((folder / "pages.csv").read_text().splitlines()))
+    texts = [json.loads(x) for x in (folder / "pages.jsonl").read_text().splitlines()]
+    for row, text in zip(rows, texts, strict=True):
+        text["url"] = f"https://{row['site']}/{row['id']}"
+    answers = [{"id": r["id"], "text_sha256": "", "asked": "", "edu": int(r["edu"])} for r in rows]
+    first = [{"id": rows[0]["id"], "failed": "status 500"}, {"id": "late", "failed": "no answer"}]
+    texts.append({"id": "late", "text": "buy"})
+    for name, lines in (("pages.jsonl", texts), ("labels.jsonl", [*first, *answers])):
+        (tmp_path / name).write_text("".join(json.dumps(x) + "\n" for x in lines))
+    (tmp_path / "edu.yaml").write_text(
+        (folder / "edu.yaml").read_text().replace("labels: pages.csv", "labels: labels.jsonl")
+    )
+    trained(tmp_path, tmp_path)
+    (tmp_path / "by_hand").mkdir()
+    other, _ = trained(folder, tmp_path / "by_hand")
+    assert (tmp_path / "edu.bin").read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "pages.csv",
+            '{"id": "p0", "edu": 1}\n{"id": "p1", "edu": 2}\n',
+            "expected CSV with a head",
+        ),
+        ("labels.jsonl", "id,site,edu\np0,a,1\n", "expected a line of `quality annotate`"),
+        ("labels.jsonl", '{"id": "p0", "fun": 1}\n', "'id' and 'edu'"),
+    ],
+)
+def test_labels_of_the_other_form_are_named(folder, tmp_path, name, text, message):
+    (tmp_path / "pages.jsonl").write_bytes((folder / "pages.jsonl").read_bytes())
+    (tmp_path / name).write_text(text)
+    recipe = (folder / "edu.yaml").read_text().replace("labels: pages.csv", f"labels: {name}")
+    (tmp_path / "edu.yaml").write_text(recipe)
+    with pytest.raises(UsageError, match=message):
+        commands.train(tmp_path / "edu.yaml", tmp_path, tmp_path / "edu.bin", quiet)
 
 
 def test_evaluate_names_the_kinds(folder, tmp_path):
