@@ -13,15 +13,15 @@ from typing import Any
 from ...documents.errors import UsageError
 
 _WARNINGS = """\
-- The labels were given by a language model reading each page under a rubric, not by people. The
-  head imitates that judgement, its tastes and its errors included.
+- {labels} The head imitates that judgement, its tastes and its errors included.
 - AUC and rank correlation say how well the head imitates the labels. They are **not** training
   value: whether a corpus chosen by it trains a better model, nothing here measures.
-- English web pages of one collection. Other languages, code and mathematics are out of its sight:
-  see the canaries.
+- {texts}: see the canaries.
 - Short pages are graded low; below 128 tokens a text's length no longer counts against it.
 - It is linear in words and pairs of words. Whoever knows it can please it: see the rewritings.
 """
+_LABELS = "Who gave the labels is not stated."
+_TEXTS = "Of what kind the texts are is not stated; what is unlike them is out of its sight"
 _BRIEF = 160  # characters said of an error
 _READS = (
     "Of a text the model reads {reads:,} bytes, two thirds from the beginning and one from the "
@@ -85,18 +85,22 @@ def render(found: dict[str, Any]) -> str:
     found = _each(found, lambda x: math.nan if x is None else x)
     recipe = found["recipe"]
     head = recipe["head"]
+    by, kind = recipe.get("labelled_by"), recipe.get("texts_are")
+    warnings = _WARNINGS.format(
+        labels=f"The labels were given by {by}." if by else _LABELS, texts=kind or _TEXTS
+    )
     parts = [
         f"# The head `{head}`\n\n"
         f"Written by `gristmill quality card` from the figures of `gristmill quality evaluate`. "
         f"A fastText "
         f"model of {found['model_bytes']:,} bytes, sha256 `{found['model_sha256'][:16]}`, "
         f"trained by "
-        f"`gristmill quality train` from `{head}.yaml` on {found['texts']:,} pages of "
+        f"`gristmill quality train` on {found['texts']:,} pages of "
         f"{found['sites']:,} sites (data `{found['data_sha256'][:16]}`). Classes: "
         + ", ".join(
             f"{k} ({n})" for k, n in zip(found["labels"], found["label_counts"], strict=True)
         )
-        + f".\n\n{_WARNINGS}",
+        + f".\n\n{warnings}",
         _READS.format(reads=recipe["reads"]) if recipe["reads"] else "",
         (
             f"Figures below are of {found['folds']} models of the same recipe, each judging "

@@ -48,6 +48,8 @@ class Recipe:
     folds: int = 10  # of the scores that the softmax is fitted on
     also: str = ""  # other columns to learn beside, with commas between: numbers or names
     columns: int = 3  # of the model, beside the one of ones
+    labelled_by: str = ""  # for the card: who gave the labels
+    texts_are: str = ""  # for the card: of what kind the texts are, and so what the head knows
 
     def __post_init__(self) -> None:
         """Check the fields; UsageError names the one that is wrong."""

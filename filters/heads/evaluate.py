@@ -43,7 +43,7 @@ def evaluate(
     """The figures of a card, ready for JSON: None for what cannot be told."""
     if (found := load(model).labels) != data.labels:
         msg = f"{model}: labels {', '.join(found)}; the recipe's: {', '.join(data.labels)}"
-        raise UsageError(msg + f". Train it anew: gristmill quality train {recipe.head}.yaml")
+        raise UsageError(msg + ". Train it anew: gristmill quality train RECIPE")
     say("cross-fitting by site")
     by_site = _crossed(data, recipe, data.sites, "float", "quantized")
     _hold_to_recipe(data, recipe, model, by_site["quantized"])
@@ -141,7 +141,7 @@ def _hold_to_recipe(data: Labelled, recipe: Recipe, model: Path, unseen: np.ndar
         msg = (
             f"{model}: {how} of {ours:.3f} with the recipe's labels, of which it is made; "
             f"models that did not see them have {least:.3f}. It is of another head, or other "
-            f"data. Train it anew: gristmill quality train {recipe.head}.yaml"
+            "data. Train it anew: gristmill quality train RECIPE"
         )
         raise UsageError(msg)
 

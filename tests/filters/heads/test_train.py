@@ -102,6 +102,9 @@ def test_evaluate_and_card_say_the_same(folder, tmp_path):
     text = render(found)
     assert f"{rows['head, quantized']['auc']:.3f}" in text
     assert "not** training" in text
+    assert "Who gave the labels is not stated." in text
+    stated = found | {"recipe": found["recipe"] | {"labelled_by": "two readers"}}
+    assert "The labels were given by two readers." in render(stated)
     assert "nan" not in text.lower().replace("finance", "")
 
 
