@@ -50,7 +50,8 @@ def integer_shares(
     least = -(-UNIT // windows)  # the smallest share that is worth a whole window
     low = {name: -int(-share * UNIT // 1) for name, share in at_least.items()}
     floors = {name: max(least, low.get(name, 0)) for name in weights}
-    if sum(floors.values()) > UNIT and low:
+    bare = {name: max(UNIT // windows, low.get(name, 0)) for name in weights}
+    if sum(bare.values()) > UNIT and low:
         asked = sum(at_least.values())
         msg = (
             f"{where}: at_least gives {float(asked):.6g} of the stage to {len(low)} of its "
@@ -74,8 +75,8 @@ def integer_shares(
             return {n: (pinned[n],) * 2 if n in pinned else (first[n], last[n]) for n in weights}
         pinned |= {name: floors[name] for name in tiny}
     # everybody is at the floor: windows == slices, or as good as that
-    base, extra = divmod(UNIT - sum(low.values()), len(weights))
-    each = {n: low.get(n, 0) + base + (i < extra) for i, n in enumerate(weights)}
+    base, extra = divmod(UNIT - sum(bare.values()), len(weights))
+    each = {n: bare[n] + base + (i < extra) for i, n in enumerate(weights)}
     return {name: (share, share) for name, share in each.items()}
 
 

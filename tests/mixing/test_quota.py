@@ -63,6 +63,8 @@ def check_ledger(shares, windows, block):
     block=st.integers(1, 400),
 )
 @example(ramps=[(0, 1), (1, 0)], minimum=[], windows=20, block=3)
+@example(ramps=[*[(0, 1)] * 19, (1, 0)], minimum=[1], windows=20, block=1)
+@example(ramps=[*[(0, 1)] * 19, (1, 0)], minimum=[40] * 20, windows=21, block=1)
 @example(ramps=[(0, 1), (0, 1), (999, 1)], minimum=[40, 40], windows=2000, block=64)
 def test_ledger_random_ramps_and_minimum_shares_within_one_window(ramps, minimum, windows, block):
     named = {f"s{i:02d}": (Fraction(a), Fraction(b)) for i, (a, b) in enumerate(ramps) if a + b}
