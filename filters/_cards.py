@@ -110,7 +110,8 @@ def read_card(model: Path, labels: Sequence[str]) -> Card:
         raise UsageError(msg)
     found = card.get("model_sha256")
     if found != (real := model_sha256(model)):
-        msg = f"{path}: made for a model of sha256 {found}, and {model.name} has {real}"
+        msg = f"{path}: made for a model of sha256 {found}, and {model.name} has {real}; "
+        msg += f"made anew: gristmill quality calibrate FIGURES {model}, of figures of this model"
         raise UsageError(msg)
     reads = card.get("reads", 0)
     if (
@@ -168,7 +169,7 @@ def _object(path: Path, model: Path) -> dict[str, Any]:
     except OSError as error:
         msg = (
             f"{path}: {error.strerror}: {model.name} needs a card beside it, with its labels' "
-            "values, cut points and calibration: gristmill quality calibrate"
+            "values, cut points and calibration: gristmill quality calibrate FIGURES MODEL"
         )
         raise UsageError(msg) from error
     except (ValueError, RecursionError) as error:

@@ -147,7 +147,7 @@ def pending(
             raise UsageError(msg)
         if "failed" not in row:
             done.add((row["id"], row["text_sha256"]))
-    rest = [(k, t) for k, t in documents if (k, _digest(t)) not in done]
+    rest = [(k, t) for k, t in documents if (k, digest_of(t)) not in done]
     return rest, len(done)
 
 
@@ -282,7 +282,7 @@ def _ask(session: Any, asker: Asker, key: str, text: str) -> dict[str, Any]:
             {"role": "user", "content": excerpt(text, asker.max_chars)},
         ],
     }
-    row: dict[str, Any] = {"id": key, "text_sha256": _digest(text), "asked": asker.asked}
+    row: dict[str, Any] = {"id": key, "text_sha256": digest_of(text), "asked": asker.asked}
     used: list[tuple[Any, Any]] = []
     failed = ""
     for _ in range(asker.attempts):
@@ -358,7 +358,8 @@ def _answers(out: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """What a line of the output knows a text by: 16 hex digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

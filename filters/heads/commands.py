@@ -39,6 +39,10 @@ def train(recipe: Path, data: Path, out: Path, say: Say) -> dict[str, Any]:
 
     plan, texts = read(recipe, data)
     say(f"{plan.head}: {len(texts.ids)} texts of {len(set(texts.sites))} sites")
+    if texts.unlabelled:
+        say(
+            f"left out: {texts.unlabelled} texts without a label; the same `annotate` asks for them"
+        )
     write(fit(texts, plan), out, quantized=False)
     return described(out)
 

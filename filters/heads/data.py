@@ -18,6 +18,7 @@ from ...documents.files import read_lines
 from .._cards import MOST
 from .._hosts import host_of
 from .._reading import LEAST
+from .annotate import digest_of
 
 GRADED, NOMINAL = "graded", "nominal"
 
@@ -82,6 +83,7 @@ class Labelled:
     truth: np.ndarray  # int64[texts]: place in `labels`
     beside: np.ndarray  # float64[texts, n]: the columns of `also`, names as one of n
     digest: str  # sha256 over ids, texts, sites and labels
+    unlabelled: int = 0  # texts left out, of which `annotate` has no answer
 
     def take(self, rows: np.ndarray) -> Labelled:
         """Some of them."""
@@ -94,6 +96,7 @@ class Labelled:
             self.truth[rows],
             self.beside[rows],
             self.digest,
+            self.unlabelled,
         )
 
 
@@ -139,10 +142,12 @@ def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
             msg = f"{texts}:{number}: expected JSON with 'id' and 'text': {error!r}"
             raise UsageError(msg) from error
     if ".jsonl" in labels.suffixes:
-        table, failed = _annotated(labels, recipe, sites)
-        found = {i: text for i, text in found.items() if i not in failed}
+        table = _annotated(labels, recipe, sites, found)
     else:
         table = _by_hand(labels, recipe)
+    every = len(found)
+    if ".jsonl" in labels.suffixes and table:
+        found = {i: text for i, text in found.items() if i in table}
     missing = sorted(table.keys() ^ found.keys())
     if missing:
         msg = f"{texts}, {labels}: {len(missing)} ids stand in one alone, such as {missing[0]!r}"
@@ -163,6 +168,7 @@ def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
         truth,
         _beside([table[i] for i in ids], recipe, labels),
         digest.hexdigest(),
+        every - len(found),
     )
 
 
@@ -183,20 +189,18 @@ def _by_hand(labels: Path, recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 
 def _annotated(
-    labels: Path, recipe: Recipe, sites: dict[str, str]
-) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """Rows of `quality annotate` by id, the last of each; and the ids that have no label yet.
+    labels: Path, recipe: Recipe, sites: dict[str, str], texts: dict[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Rows of `quality annotate` by id, the last of each, without failures and texts of before.
 
     The site is the row's, else that of its text: its `site`, the host of its `url`, or its id.
     """
     table: dict[str, dict[str, Any]] = {}
-    failed: set[str] = set()
     for number, line in read_lines(labels, "labels"):
         try:
             row = json.loads(line)
             name = row["id"]
-            if "failed" in row:
-                failed.add(name)
+            if "failed" in row or (name in texts and row["text_sha256"] != digest_of(texts[name])):
                 continue
             row[recipe.label] = str(row[recipe.label])
             row[recipe.site] = str(row.get(recipe.site) or sites.get(name) or name)
@@ -207,7 +211,7 @@ def _annotated(
                 f"{recipe.label!r}: {error!r}"
             )
             raise UsageError(msg) from error
-    return table, failed - table.keys()
+    return table
 
 
 def _beside(rows: list[dict[str, Any]], recipe: Recipe, where: Path) -> np.ndarray:

@@ -29,6 +29,7 @@ from .data import NOMINAL, Labelled, Recipe
 from .train import as_read, cross_fit, targets_of
 
 FOLDS = 5  # of the evaluation; each costs a training
+_LEARNT = 0.3  # Spearman, or accuracy above the commonest label's, that chance does not give
 _LENGTHS = ((0, 2000), (2000, 6000), (6000, 12000), (12000, 1 << 40))  # characters
 _CANARIES = Path(__file__).with_name("canaries.jsonl")
 
@@ -99,6 +100,7 @@ def run_time_card(found: dict[str, Any], model: Path) -> dict[str, Any]:
     """The card that `filters.quality` reads, of figures of this very model."""
     if (digest := model_sha256(model)) != found["model_sha256"]:
         msg = f"the figures are of a model of sha256 {found['model_sha256']}, {model} has {digest}"
+        msg += f"; figures of it: gristmill quality evaluate RECIPE {model} --out FIGURES"
         raise UsageError(msg)
     card = {
         "format": 1,
@@ -126,7 +128,8 @@ def _hold_to_recipe(data: Labelled, recipe: Recipe, model: Path, unseen: np.ndar
     """UsageError where a model that should have seen these labels knows less than `unseen` does.
 
     `unseen` float64[texts, labels]: of models that did not see them. The figures would be of the
-    recipe, and bear the name of a model of another head whose labels are the same.
+    recipe, and bear the name of a model of another head whose labels are the same. Where labels can
+    hardly be learnt nothing tells the two apart.
     """
 
     def agrees(found: np.ndarray) -> float:
@@ -136,7 +139,8 @@ def _hold_to_recipe(data: Labelled, recipe: Recipe, model: Path, unseen: np.ndar
 
     ours = agrees(load(model).probabilities(as_read(data.texts, recipe)))
     least = agrees(unseen)
-    if ours < least:
+    usual = np.bincount(data.truth).max() / len(data.truth) if recipe.kind == NOMINAL else 0.0
+    if ours < least and least > usual + _LEARNT:
         how = "accuracy" if recipe.kind == NOMINAL else "Spearman"
         msg = (
             f"{model}: {how} of {ours:.3f} with the recipe's labels, of which it is made; "

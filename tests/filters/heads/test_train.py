@@ -16,6 +16,7 @@ from gristmill.filters._reading import read
 from gristmill.filters.fasttext import load
 from gristmill.filters.fasttext.parse import parse
 from gristmill.filters.heads import commands, fit
+from gristmill.filters.heads.annotate import digest_of
 from gristmill.filters.heads.card import render
 from gristmill.filters.heads.data import read_recipe
 from gristmill.filters.heads.features import Tokens, fnv
@@ -180,15 +181,21 @@ def test_train_joins_what_annotate_wrote_by_site_host_or_id(folder, tmp_path):
     texts = [json.loads(x) for x in (folder / "pages.jsonl").read_text().splitlines()]
     for row, text in zip(rows, texts, strict=True):
         text["url"] = f"https://{row['site']}/{row['id']}"
-    answers = [{"id": r["id"], "text_sha256": "", "asked": "", "edu": int(r["edu"])} for r in rows]
+    answers = [
+        {"id": r["id"], "text_sha256": digest_of(t["text"]), "asked": "", "edu": int(r["edu"])}
+        for r, t in zip(rows, texts, strict=True)
+    ]
     first = [{"id": rows[0]["id"], "failed": "status 500"}, {"id": "late", "failed": "no answer"}]
-    texts.append({"id": "late", "text": "buy"})
+    first.append({"id": "changed", "text_sha256": digest_of("before"), "edu": 3})
+    texts += [{"id": name, "text": "buy"} for name in ("late", "changed", "not asked")]
     for name, lines in (("pages.jsonl", texts), ("labels.jsonl", [*first, *answers])):
         (tmp_path / name).write_text("".join(json.dumps(x) + "\n" for x in lines))
     (tmp_path / "edu.yaml").write_text(
         (folder / "edu.yaml").read_text().replace("labels: pages.csv", "labels: labels.jsonl")
     )
-    trained(tmp_path, tmp_path)
+    said = []
+    commands.train(tmp_path / "edu.yaml", tmp_path, tmp_path / "edu.bin", said.append)
+    assert "left out: 3 texts without a label" in said[-1]
     (tmp_path / "by_hand").mkdir()
     other, _ = trained(folder, tmp_path / "by_hand")
     assert (tmp_path / "edu.bin").read_bytes() == other.read_bytes()
@@ -213,6 +220,18 @@ def test_labels_of_the_other_form_are_named(folder, tmp_path, name, text, messag
     (tmp_path / "edu.yaml").write_text(recipe)
     with pytest.raises(UsageError, match=message):
         commands.train(tmp_path / "edu.yaml", tmp_path, tmp_path / "edu.bin", quiet)
+
+
+def test_evaluate_takes_a_model_of_labels_that_cannot_be_learnt(tmp_path):
+    draw = np.random.default_rng(3)
+    words = [*LESSON, *SHOP]
+    few(
+        tmp_path,
+        [(f"s{i}", draw.integers(3), " ".join(draw.choice(words, 40))) for i in range(57)],
+        "at_least: 1\nbucket: 1024\n",
+    )
+    _, small = trained(tmp_path, tmp_path)
+    assert commands.evaluate(tmp_path / "edu.yaml", small, tmp_path, None, quiet)["ladder"]
 
 
 def test_evaluate_names_the_kinds(folder, tmp_path):
