@@ -10,7 +10,7 @@ them, and urllib3's `Retry` already waits as `Retry-After` says, backs off on 42
 connections refused or cut, and on timeouts. An answer that does not fit the rubric is asked for
 again (`attempts` in all), then booked as `failed`, as is a request that the server keeps refusing;
 401, 403 and 404 stop the run, for they would fail every text, and so do eight texts in a row (twice
-`concurrency` at least) that the server refused or did not answer: the next run asks for them again.
+`concurrency` at least) to which it did not answer, or was too busy: the next run asks again.
 
 A long text is judged by its beginning and a piece from its middle, cut between words. Tokens before
 the run are an estimate (4 bytes a token), after it what the server counted, or unknown.
@@ -37,7 +37,8 @@ KEY = "OPENAI_API_KEY"  # the environment's; a key never stands in a file or an 
 _BYTES_A_TOKEN = 4  # a rough mean of English; said to be an estimate wherever it shows
 _ANSWER_TOKENS = 24  # `{"edu": 3, "know": 2, "templ": 0}` and its frame
 _FATAL = frozenset({400, 401, 403, 404, 405})  # every text would get the same
-_MUTE = ("no answer", "status ")  # how a failure begins that is the server's and not the text's
+_BUSY = (408, 409, 425, 429, 500, 502, 503, 504)  # asked again; other refusals are of the text
+_MUTE = ("no answer", *(f"status {code}" for code in _BUSY))  # how such a failure begins
 _GIVE_UP = 8  # texts in a row that fail so, twice `concurrency` at least: all would
 
 
@@ -256,7 +257,7 @@ def _session(asker: Asker, waits: _Waits) -> Any:
 
     retry = Told(
         total=asker.retries,
-        status_forcelist=(408, 409, 425, 429, 500, 502, 503, 504),
+        status_forcelist=_BUSY,
         allowed_methods=None,  # POST as well: asking twice costs a label, it changes nothing
         backoff_factor=asker.backoff,
         raise_on_status=False,  # the last answer comes back and is booked

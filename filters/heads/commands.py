@@ -32,17 +32,20 @@ def read(recipe: Path, data: Path) -> tuple[Recipe, Labelled]:
     return found, read_labelled(data / found.texts, data / found.labels, found)
 
 
+def _tell(plan: Recipe, texts: Labelled, say: Say) -> None:
+    """What there is to learn from, and what was left out."""
+    say(f"{plan.head}: {len(texts.ids)} texts of {len(set(texts.sites))} sites")
+    if texts.unlabelled:
+        say(f"left out: {texts.unlabelled} texts without a label; `annotate` asks for them again")
+
+
 def train(recipe: Path, data: Path, out: Path, say: Say) -> dict[str, Any]:
     """Train a head and write it dense."""
     from .train import train as fit
     from .write import write
 
     plan, texts = read(recipe, data)
-    say(f"{plan.head}: {len(texts.ids)} texts of {len(set(texts.sites))} sites")
-    if texts.unlabelled:
-        say(
-            f"left out: {texts.unlabelled} texts without a label; the same `annotate` asks for them"
-        )
+    _tell(plan, texts, say)
     write(fit(texts, plan), out, quantized=False)
     return described(out)
 
@@ -77,6 +80,7 @@ def evaluate(
     from .evaluate import evaluate as judge
 
     plan, texts = read(recipe, data)
+    _tell(plan, texts, say)
     back = read_labelled(*held, plan) if held else None
     return judge(texts, plan, model, back, say)
 

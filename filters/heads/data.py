@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import yaml
 
 from ...documents.errors import UsageError, did_you_mean
 from ...documents.files import read_lines
 from .._cards import MOST
-from .._hosts import host_of
+from .._hosts import hosts
 from .._reading import LEAST
 from .annotate import digest_of
 
@@ -83,7 +84,7 @@ class Labelled:
     truth: np.ndarray  # int64[texts]: place in `labels`
     beside: np.ndarray  # float64[texts, n]: the columns of `also`, names as one of n
     digest: str  # sha256 over ids, texts, sites and labels
-    unlabelled: int = 0  # texts left out, of which `annotate` has no answer
+    unlabelled: int = 0  # texts left out, of which `annotate` has no label
 
     def take(self, rows: np.ndarray) -> Labelled:
         """Some of them."""
@@ -129,26 +130,32 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
-    """Join texts and labels by id, in the order of ids; UsageError where one misses the other."""
+    """Join texts and labels by id, in the order of ids; UsageError where one misses the other.
+
+    Texts that `annotate` has no label of (yet, or any more) are left out and counted.
+    """
     found: dict[str, str] = {}
-    sites: dict[str, str] = {}
+    stated: list[tuple[str, str]] = []  # site, URL
     for number, line in read_lines(texts, "texts"):
         try:
             entry = json.loads(line)
             found[entry["id"]] = str(entry["text"])
-            host = host_of(str(entry.get("url") or "").rpartition("://")[2].partition("/")[0])
-            sites[entry["id"]] = str(entry.get(recipe.site) or host or entry["id"])
+            stated.append((str(entry.get(recipe.site) or ""), str(entry.get("url") or "")))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             msg = f"{texts}:{number}: expected JSON with 'id' and 'text': {error!r}"
             raise UsageError(msg) from error
+    without: set[str] = set()
     if ".jsonl" in labels.suffixes:
-        table = _annotated(labels, recipe, sites, found)
+        place, named = hosts(pa.record_batch({"url": [url for _, url in stated]}))
+        known = [site or named[k] for (site, _), k in zip(stated, place.tolist(), strict=True)]
+        table = _annotated(labels, recipe, dict(zip(found, known, strict=True)), found)
+        without = found.keys() - table.keys()
+        if not table:
+            msg = f"{labels}: no label of the texts in {texts}; `gristmill quality annotate` them"
+            raise UsageError(msg)
     else:
         table = _by_hand(labels, recipe)
-    every = len(found)
-    if ".jsonl" in labels.suffixes and table:
-        found = {i: text for i, text in found.items() if i in table}
-    missing = sorted(table.keys() ^ found.keys())
+    missing = sorted((table.keys() ^ found.keys()) - without)
     if missing:
         msg = f"{texts}, {labels}: {len(missing)} ids stand in one alone, such as {missing[0]!r}"
         raise UsageError(msg)
@@ -168,7 +175,7 @@ def read_labelled(texts: Path, labels: Path, recipe: Recipe) -> Labelled:
         truth,
         _beside([table[i] for i in ids], recipe, labels),
         digest.hexdigest(),
-        every - len(found),
+        len(without),
     )
 
 

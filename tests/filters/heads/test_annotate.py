@@ -222,6 +222,13 @@ def test_annotate_gives_up_on_a_server_that_answers_no_text(serve, rubric, tmp_p
     assert tally.labelled + tally.reused == len(rows) == 300
 
 
+def test_annotate_goes_on_over_texts_that_are_refused_one_after_the_other(serve, rubric, tmp_path):
+    long = {f"text {i}" for i in range(20)}
+    server = serve(lambda text, nth: (413, {}, "") if text in long else GOOD)
+    tally, _ = run(texts(30), tmp_path / "out.jsonl", ask(server, rubric))
+    assert (tally.labelled, tally.failed) == (10, 20)
+
+
 def test_annotate_books_a_timeout(serve, rubric, tmp_path):
     gate = threading.Event()
 

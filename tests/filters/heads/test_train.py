@@ -160,27 +160,28 @@ def test_train_names_what_texts_lack(tmp_path, rows, message):
         commands.train(tmp_path / "edu.yaml", tmp_path, tmp_path / "edu.bin", quiet)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_few_texts_make_a_head_with_figures_or_one_line(tmp_path, seed):
-    draw = np.random.default_rng(seed)
-    words = [*LESSON, *SHOP]
-    rows = [
-        (f"s{draw.integers(1 + seed)}", draw.integers(3), " ".join(draw.choice(words, seed)))
-        for _ in range(int(draw.integers(2, 30)))
-    ]
-    few(tmp_path, rows, "at_least: 1\nbucket: 1024\n")
-    found = None
-    with suppress(UsageError):
-        _, small = trained(tmp_path, tmp_path)
-        found = commands.evaluate(tmp_path / "edu.yaml", small, tmp_path, None, quiet)
-    assert found is None or len(found["ladder"]) == 6
+def test_few_texts_make_a_head_with_figures_or_one_line(tmp_path):
+    words, made = [*LESSON, *SHOP], 0
+    for seed in range(24):
+        draw = np.random.default_rng(seed)
+        rows = [
+            (f"s{draw.integers(1 + seed)}", draw.integers(3), " ".join(draw.choice(words, seed)))
+            for _ in range(int(draw.integers(2, 30)))
+        ]
+        few(tmp_path, rows, "at_least: 1\nbucket: 1024\n")
+        with suppress(UsageError):
+            _, small = trained(tmp_path, tmp_path)
+            found = commands.evaluate(tmp_path / "edu.yaml", small, tmp_path, None, quiet)
+            assert len(found["ladder"]) == 6
+            made += 1
+    assert made > 8
 
 
 def test_train_joins_what_annotate_wrote_by_site_host_or_id(folder, tmp_path):
     rows = list(csv.DictReader((folder / "pages.csv").read_text().splitlines()))
     texts = [json.loads(x) for x in (folder / "pages.jsonl").read_text().splitlines()]
     for row, text in zip(rows, texts, strict=True):
-        text["url"] = f"https://{row['site']}/{row['id']}"
+        text["url"] = f"https://{row['site']}/{row['id']}?from=https://other.example/"
     answers = [
         {"id": r["id"], "text_sha256": digest_of(t["text"]), "asked": "", "edu": int(r["edu"])}
         for r, t in zip(rows, texts, strict=True)
@@ -211,6 +212,7 @@ def test_train_joins_what_annotate_wrote_by_site_host_or_id(folder, tmp_path):
         ),
         ("labels.jsonl", "id,site,edu\np0,a,1\n", "expected a line of `quality annotate`"),
         ("labels.jsonl", '{"id": "p0", "fun": 1}\n', "'id' and 'edu'"),
+        ("labels.jsonl", '{"id": "p0", "failed": "no answer"}\n', "no label of the texts in"),
     ],
 )
 def test_labels_of_the_other_form_are_named(folder, tmp_path, name, text, message):
@@ -223,7 +225,7 @@ def test_labels_of_the_other_form_are_named(folder, tmp_path, name, text, messag
 
 
 def test_evaluate_takes_a_model_of_labels_that_cannot_be_learnt(tmp_path):
-    draw = np.random.default_rng(3)
+    draw = np.random.default_rng(0)  # its model ranks its own texts backwards
     words = [*LESSON, *SHOP]
     few(
         tmp_path,
