@@ -40,10 +40,15 @@ def check_attributes(recipe: Recipe, spec: MixSpec) -> None:
     Of global stages the name alone is looked at: what they write is known when they have run.
     """
     own = [stage for source in recipe.sources for stage in source.stages]
-    met = {stage.name for stage in own}
+    met: set[str] = set()
     for entry in recipe.shared:
         stage = getattr(entry, "stage", entry)
-        met |= {stage.name} | ({stage.survey.name} if hasattr(stage, "survey") else set())
+        if hasattr(stage, "survey"):
+            met |= {stage.name, stage.survey.name}
+        else:
+            own.append(stage)
+    met |= {stage.name for stage in own}
+    written: dict[str, set[str]] = {}
     for name, piece in spec.slices.items():
         for attribute in piece.attributes:
             stage_name = attribute.partition(".")[0]
@@ -52,10 +57,15 @@ def check_attributes(recipe: Recipe, spec: MixSpec) -> None:
                     f"mixture.slices.{name}.{attribute}: no source meets a stage {stage_name!r}"
                     f"{did_you_mean(stage_name, met)}"
                 )
-            mine = [stage for stage in own if stage.name == stage_name]
-            written = {f"{stage_name}.{n}" for p in prototypes(mine) for n in ("code", *p.scores)}
-            if mine and attribute not in (*OWN, *QUALITY, *written):
-                hint = did_you_mean(attribute, written) or f"; there are {sorted(written)}"
+            if attribute in (*OWN, *QUALITY):  # those of quality are none where others are asked
+                continue
+            if stage_name not in written:
+                scores = prototypes([stage for stage in own if stage.name == stage_name])
+                names = {n for found in scores for n in ("code", *found.scores)}
+                written[stage_name] = {f"{stage_name}.{n}" for n in names}
+            known = written[stage_name]
+            if known and attribute not in known:
+                hint = did_you_mean(attribute, known) or f"; there are {sorted(known)}"
                 raise UsageError(f"mixture.slices.{name}: no attribute {attribute!r}{hint}")
 
 

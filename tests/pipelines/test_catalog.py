@@ -162,3 +162,11 @@ def test_attribute_that_a_stage_does_not_write_stops_before_any_work(tiny, rows,
     with pytest.raises(UsageError, match=r"no attribute 'quality\.buckets'; did you mean"):
         tiny(recipe().replace("quality.bucket:", "quality.buckets:"), **rows)
     assert not (tmp_path / "run").exists()
+
+
+def test_attribute_of_a_shared_stage_is_looked_at_too(tiny, rows, tmp_path):
+    shared = recipe().replace("shared: [", "shared: [c4, ").replace("quality.bucket:", "c4.cut:")
+    assert "shared: [c4, " in shared
+    with pytest.raises(UsageError, match=r"no attribute 'c4\.cut'"):
+        tiny(shared, **rows)
+    assert not (tmp_path / "run").exists()
