@@ -132,10 +132,13 @@ def dictionary():
 
 
 def api_pages():
-    """One page for each documented function, class and method."""
+    """One page for each documented function, class and method.
+
+    Not for modules: those that something else imported stand in their package, and moved what goes.
+    """
     seen = set()
-    for name in MODULES:
-        module = importlib.import_module(name)
+    modules = {name: importlib.import_module(name) for name in MODULES}
+    for name, module in modules.items():
         for attribute, thing in sorted(vars(module).items(), key=lambda x: x[0]):
             members = [(attribute, thing)]
             if inspect.isclass(thing):
@@ -143,6 +146,8 @@ def api_pages():
             for title, member in members:
                 text = getattr(member, "__doc__", None)
                 if title.startswith("_") or not isinstance(text, str) or len(text.split()) < 8:
+                    continue
+                if inspect.ismodule(member):
                     continue
                 if text not in seen:
                     seen.add(text)

@@ -190,12 +190,14 @@ def negatives():
         cut = Counter()
         for had, text, g in zip(found, texts, gone, strict=True):
             cut += Counter() if g else Counter(_lines(had)) - Counter(_lines(text))
-        own = [o for o in _own_words(found, gone) if o >= 60]
+        own_words = _own_words(found, gone)
+        own = [o for o in own_words if o >= 60]
         print(f"{kind:22} {len(pages):7,} {gone.sum():8} {1000 * gone.mean():10.1f} {len(own):7} "
               f"{cut.total():10,} {(whole - sum(left)) / words:10.3%}")  # fmt: skip
         total, removed, unlike = total + len(pages), removed + gone.sum(), unlike + len(own)
-        for i in np.flatnonzero(gone)[:3] if os.environ.get("SHOW") else ():
-            print("   ", repr(pages[i].text[:300]))
+        shown = sorted(zip(own_words, np.flatnonzero(gone), strict=True), reverse=True)[:3]
+        for number, i in shown if os.environ.get("SHOW") else ():
+            print("   ", number, "own words:", repr(found[i][:300]))
     print(f"all {total:,} pages: {1000 * removed / total:.2f} per 1,000; with 60 own words "
           f"{unlike} ({1000 * unlike / total:.2f} per 1,000)")  # fmt: skip
 
