@@ -16,9 +16,8 @@ from gristmill.pipelines.registry import known_converters, known_globals, known_
 HEAD = """# Recipes
 
 A recipe is one YAML file; it states all that bears on the result. Start from
-[pipelines/recipes](../pipelines/recipes). This page is written by
-`python docs/make_recipes.py`; the
-third column of a table of fields is what the source says beside the field.
+[pipelines/recipes](../pipelines/recipes). This page is written by `python docs/make_recipes.py`;
+the third column of a table of fields is what the source says beside the field.
 
 Files that a stage reads (lists, benchmarks, models) are named relative to the recipe's folder; the
 `paths` of a source start at `root`.
@@ -168,8 +167,7 @@ def remarks(kind: type) -> dict[str, str]:
         for node in ast.parse(cleandoc("\n".join(lines))).body[0].body:  # type: ignore[attr-defined]
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 place = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-                for number in place:
-                    found[node.target.id] = said.get(number, found.get(node.target.id, ""))
+                found[node.target.id] = " ".join(said[n] for n in place if n in said)
     return found
 
 

@@ -50,6 +50,7 @@ def integer_shares(
     least = -(-UNIT // windows)  # the smallest share that is worth a whole window
     low = {name: -int(-share * UNIT // 1) for name, share in at_least.items()}
     floors = {name: max(least, low.get(name, 0)) for name in weights}
+    # rounded down: as many slices as windows are no more than the stage
     bare = {name: max(UNIT // windows, low.get(name, 0)) for name in weights}
     if sum(bare.values()) > UNIT and low:
         asked = sum(at_least.values())
